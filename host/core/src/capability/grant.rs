@@ -1,0 +1,107 @@
+//! The outcome of all capability decisions about one component in one place of a graph.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, DomainHasher};
+use crate::limits::TaskLimits;
+
+/// Something that a component can be granted. Each kind stands for a set of WIT interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapabilityKind {
+    /// `graph-host:host/log` and `graph-host:host/events`: always granted, budgeted.
+    Log,
+    /// `wasi:clocks`, virtual.
+    Clocks,
+    /// `wasi:random`, seeded.
+    Random,
+    /// `wasi:filesystem`, with `wasi:io` and the clock types.
+    Filesystem,
+}
+
+impl CapabilityKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Log, Self::Clocks, Self::Random, Self::Filesystem];
+
+    /// The key in a manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Clocks => "clocks",
+            Self::Random => "random",
+            Self::Filesystem => "filesystem",
+        }
+    }
+}
+
+impl fmt::Display for CapabilityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What may be done in a granted folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// `ro`: read and list.
+    #[serde(rename = "ro")]
+    ReadOnly,
+    /// `rw`: read, list, write, create, remove.
+    #[serde(rename = "rw")]
+    ReadWrite,
+}
+
+/// A folder that a component sees.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Mount {
+    /// The folder on the host, absolute.
+    pub host: String,
+    /// Its path inside the component, absolute.
+    pub guest: String,
+    /// What may be done there.
+    pub access: Access,
+}
+
+/// What one component may do at one node: declared ∩ ceiling ∩ manifest ∩ parent ∩ node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectiveGrant {
+    /// The kinds that are linked.
+    pub kinds: BTreeSet<CapabilityKind>,
+    /// The folders it sees; empty without [`CapabilityKind::Filesystem`].
+    pub filesystem: Vec<Mount>,
+    /// What each task may use up.
+    pub limits: TaskLimits,
+}
+
+impl EffectiveGrant {
+    /// Nothing but logging, within the limits.
+    pub fn nothing(limits: TaskLimits) -> Self {
+        Self { kinds: BTreeSet::from([CapabilityKind::Log]), filesystem: Vec::new(), limits }
+    }
+
+    /// The digest that a checkpoint records.
+    pub fn digest(&self) -> Digest {
+        let mut digest = DomainHasher::new("graph-host/grant/v1");
+        for kind in &self.kinds {
+            digest = digest.field(kind.as_str().as_bytes());
+        }
+        for mount in &self.filesystem {
+            digest = digest
+                .field(mount.host.as_bytes())
+                .field(mount.guest.as_bytes())
+                .field(&[u8::from(mount.access == Access::ReadWrite)]);
+        }
+        let limits = &self.limits;
+        digest
+            .field(&limits.fuel.to_le_bytes())
+            .field(&limits.memory.to_le_bytes())
+            .field(&limits.timeout.as_millis().to_le_bytes())
+            .field(&limits.output.to_le_bytes())
+            .field(&limits.log.to_le_bytes())
+            .finish()
+    }
+}

@@ -1,0 +1,454 @@
+//! A graph as the walker sees it: names resolved to indices, templates and conditions parsed, defaults filled in.
+//! `document` makes one from YAML and has checked everything that can be checked without running.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::condition::Condition;
+use crate::digest::Digest;
+use crate::node::Category;
+use crate::template::ValueTemplate;
+
+/// The place of a node in [`Graph::nodes`], which is its place in the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(pub u32);
+
+/// A state graph, ready to be walked.
+#[derive(Debug)]
+pub struct Graph {
+    /// The graph's item id, or the name of the file it came from.
+    pub id: String,
+    /// The digest of what the document says (its `config`, `config_schema` and id), whatever its layout.
+    pub digest: Digest,
+    /// The whole document as JSON, for the snapshot that a run keeps.
+    pub document: Arc<Value>,
+    /// The document's `description`.
+    pub description: Option<String>,
+    /// `config_schema`: JSON Schema of the inputs.
+    pub input_schema: Option<Value>,
+    /// Where a run begins.
+    pub start: Vec<StartTarget>,
+    /// The nodes, in document order.
+    pub nodes: Vec<Node>,
+    /// The declared channels, in document order; every other key is a `last_value` channel.
+    pub channels: Vec<Channel>,
+    /// `max_steps`: how many supersteps may run.
+    pub max_steps: u64,
+    /// What happens when `max_steps` are used up and something is next.
+    pub on_max_steps: OnMaxSteps,
+    /// What happens to a failure that nothing else handles.
+    pub on_error: OnError,
+    /// What happens when no edge of a conditional list matches.
+    pub on_no_match: OnNoMatch,
+    /// What happens to a half-filled barrier when nothing else is left.
+    pub on_stalled_barrier: OnStalledBarrier,
+    /// How many tasks of a superstep run at one time; `None` leaves it to the driver.
+    pub max_concurrency: Option<u32>,
+    /// How many tasks a superstep may have.
+    pub max_fan_out: u64,
+    /// How many supersteps the run and its children may take together.
+    pub max_total_steps: u64,
+    /// How often one node may be entered.
+    pub max_visits_per_node: Option<u64>,
+    /// Wall time of a run, suspension not counted.
+    pub timeout: Duration,
+    /// When a boundary counts as persisted.
+    pub durability: Durability,
+    /// What a missing path in a template is.
+    pub templates: TemplateMode,
+    /// Limits for every node that does not say otherwise.
+    pub limits: NodeLimits,
+    /// The run's output; `None` is the state without keys that begin with `_`.
+    pub output: Option<ValueTemplate>,
+}
+
+impl Graph {
+    /// The node at an index of this graph.
+    pub fn node(&self, index: NodeIndex) -> &Node {
+        &self.nodes[index.0 as usize]
+    }
+
+    /// The index of the node of that name.
+    pub fn find(&self, name: &str) -> Option<NodeIndex> {
+        self.nodes.iter().position(|node| node.name == name).and_then(|at| u32::try_from(at).ok()).map(NodeIndex)
+    }
+
+    /// All nodes with their indices, in document order.
+    pub fn indexed(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
+        (0..).map(NodeIndex).zip(&self.nodes)
+    }
+}
+
+/// A target of `start`.
+#[derive(Clone, Debug)]
+pub struct StartTarget {
+    /// The node.
+    pub node: NodeIndex,
+    /// With an argument, a send. A template over `inputs` and `run`.
+    pub argument: Option<ValueTemplate>,
+}
+
+/// A node of a graph.
+#[derive(Debug)]
+pub struct Node {
+    /// Its name, unique in the graph.
+    pub name: String,
+    /// What kind of node it is.
+    pub kind: NodeKind,
+    /// What it does; a node without an action passes through: its result is `null`.
+    pub action: Option<Action>,
+    /// Channel writes from the result, in document order.
+    pub assign: Vec<(String, ValueTemplate)>,
+    /// Where to go from here.
+    pub next: Next,
+    /// Where to go when the action fails for good.
+    pub on_error: Option<NodeIndex>,
+    /// How often to try.
+    pub retry: RetryPolicy,
+    /// The node's own limits.
+    pub limits: NodeLimits,
+    /// The nodes that a barrier waits for; empty: not a barrier.
+    pub wait_for: Vec<NodeIndex>,
+    /// Runs only when nothing else is active.
+    pub defer: bool,
+    /// Pauses around the node.
+    pub interrupt: StaticInterrupt,
+    /// What a command of this node may do; `None`: nothing.
+    pub command: Option<CommandGrant>,
+    /// Narrows what the node's item, or child graph, may use.
+    pub capabilities: Option<NodeCapabilities>,
+    /// Anything, for tools.
+    pub metadata: Option<Value>,
+}
+
+/// What kind of node it is.
+#[derive(Debug)]
+pub enum NodeKind {
+    /// Runs its action, if it has one.
+    Default,
+    /// Ends the run at the boundary of its superstep.
+    Return {
+        /// The run's output; `None` falls back to the graph's.
+        output: Option<ValueTemplate>,
+    },
+    /// Runs its action once for each item of a list.
+    Foreach(Foreach),
+}
+
+/// What a `foreach` node adds.
+#[derive(Debug)]
+pub struct Foreach {
+    /// The list, or a JSON string of one.
+    pub over: ValueTemplate,
+    /// The item's name in the action's templates.
+    pub variable: String,
+    /// The channel that receives the results in item order.
+    pub collect: Option<String>,
+    /// Whether items run side by side.
+    pub parallel: bool,
+    /// What an item's failure does.
+    pub on_item_error: OnItemError,
+}
+
+/// The item that a node dispatches.
+#[derive(Debug)]
+pub struct Action {
+    /// `execute`, `search`, `load` or `sign`.
+    pub primary: Primary,
+    /// `tool`, `knowledge` or `directive`.
+    pub item_type: ItemType,
+    /// The item's id; a template is checked when it is dispatched.
+    pub item_id: ValueTemplate,
+    /// What the action is given.
+    pub params: ValueTemplate,
+}
+
+/// What is done with an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Primary {
+    Execute,
+    Search,
+    Load,
+    Sign,
+}
+
+/// What kind of item it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum ItemType {
+    Tool,
+    Knowledge,
+    Directive,
+}
+
+impl Primary {
+    /// The name in documents and capabilities.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Execute => "execute",
+            Self::Search => "search",
+            Self::Load => "load",
+            Self::Sign => "sign",
+        }
+    }
+}
+
+impl ItemType {
+    /// The name in documents and capabilities.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Knowledge => "knowledge",
+            Self::Directive => "directive",
+        }
+    }
+}
+
+/// A node's edges.
+#[derive(Debug)]
+pub enum Next {
+    /// None: the branch ends.
+    End,
+    /// All of these.
+    All(Vec<NodeIndex>),
+    /// The first whose condition holds.
+    First(Vec<Edge>),
+}
+
+/// A conditional edge.
+#[derive(Debug)]
+pub struct Edge {
+    /// Where to go; an empty list ends the branch.
+    pub to: Vec<NodeIndex>,
+    /// `None` is the default edge.
+    pub when: Option<Condition>,
+    /// A name for people.
+    pub label: Option<String>,
+}
+
+/// How often and when a failed attempt is tried again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryPolicy {
+    /// Attempts in all, the first included; at least 1.
+    pub max_attempts: u32,
+    /// The wait before the second attempt.
+    pub initial_interval: Duration,
+    /// What each further wait is multiplied by; at least 1.
+    pub backoff: f64,
+    /// The longest wait.
+    pub max_interval: Duration,
+    /// Whether the wait is a seeded draw between half and all of it.
+    pub jitter: bool,
+    /// The categories that are tried again.
+    pub retry_on: Vec<Category>,
+}
+
+impl Default for RetryPolicy {
+    /// One attempt.
+    fn default() -> Self {
+        Self {
+            max_attempts: 1,
+            initial_interval: Duration::from_millis(500),
+            backoff: 2.0,
+            max_interval: Duration::from_mins(1),
+            jitter: false,
+            retry_on: vec![Category::Transient, Category::RateLimited, Category::Timeout],
+        }
+    }
+}
+
+/// Limits that a document may lower, never raise above the manifest's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeLimits {
+    /// Fuel of one attempt.
+    pub fuel: Option<u64>,
+    /// Bytes of linear memory.
+    pub memory: Option<u64>,
+    /// Wall time of one attempt.
+    pub timeout: Option<Duration>,
+}
+
+/// Pauses around a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StaticInterrupt {
+    /// The superstep in which the node is active does not start.
+    pub before: bool,
+    /// The run pauses once the superstep has committed.
+    pub after: bool,
+}
+
+/// What a command may do.
+#[derive(Clone, Debug, Default)]
+pub struct CommandGrant {
+    /// The nodes it may name in `goto`.
+    pub goto: Vec<NodeIndex>,
+    /// The channels it may name in `update`.
+    pub write: Vec<String>,
+}
+
+/// A node's `capabilities`: a further narrowing of what the manifest grants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeCapabilities {
+    /// Dispatch patterns; `None` does not narrow dispatch.
+    pub dispatch: Option<Vec<String>>,
+    /// The capability kinds (`filesystem`, `clocks`, `random`, …) that stay; `None` does not narrow them.
+    pub interfaces: Option<Vec<String>>,
+}
+
+/// A declared channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Channel {
+    /// The state key.
+    pub name: String,
+    /// How writes fold.
+    pub reducer: Reducer,
+    /// The value before any write; `None` is the reducer's own.
+    pub default: Option<Value>,
+}
+
+/// How the writes of one superstep fold into a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reducer {
+    /// The one write of the superstep; two are a conflict.
+    LastValue,
+    /// A list is concatenated, anything else is pushed.
+    Append,
+    /// As append, without values that are there already.
+    Union,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// The sum.
+    Sum,
+    /// Objects, merged shallowly.
+    Merge,
+    /// As append; an element with the `id` of one that is there takes its place.
+    Messages,
+    /// The writes of this superstep only, as a list.
+    Topic,
+    /// Visible in the next superstep only.
+    Ephemeral,
+    /// Never persisted: gone after a resume.
+    Untracked,
+}
+
+impl Reducer {
+    /// Every reducer.
+    pub const ALL: [Self; 11] = [
+        Self::LastValue,
+        Self::Append,
+        Self::Union,
+        Self::Min,
+        Self::Max,
+        Self::Sum,
+        Self::Merge,
+        Self::Messages,
+        Self::Topic,
+        Self::Ephemeral,
+        Self::Untracked,
+    ];
+
+    /// The name in documents and records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LastValue => "last_value",
+            Self::Append => "append",
+            Self::Union => "union",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Sum => "sum",
+            Self::Merge => "merge",
+            Self::Messages => "messages",
+            Self::Topic => "topic",
+            Self::Ephemeral => "ephemeral",
+            Self::Untracked => "untracked",
+        }
+    }
+}
+
+/// `on_max_steps`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMaxSteps {
+    /// The run ends with status `limit`.
+    #[default]
+    Fail,
+    /// The run completes with the state as it is.
+    ReturnLast,
+    /// The run completes, and says that the limit was reached.
+    ReturnWithFlag,
+}
+
+/// `on_error`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// The run fails.
+    #[default]
+    Fail,
+    /// The node's assign is skipped and its edges see the failure as `result`.
+    Continue,
+}
+
+/// `on_no_match`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnNoMatch {
+    /// The branch ends.
+    #[default]
+    End,
+    /// The run fails and the superstep does not commit.
+    Fail,
+}
+
+/// `on_stalled_barrier`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnStalledBarrier {
+    /// The run ends as it would have, with a warning.
+    #[default]
+    Warn,
+    /// The run fails.
+    Fail,
+    /// The barrier opens with what has arrived.
+    Release,
+}
+
+/// `on_item_error`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnItemError {
+    /// The item's failure is the node's failure.
+    #[default]
+    Fail,
+    /// The item's result is `null`.
+    KeepNull,
+    /// The item has no result.
+    Skip,
+}
+
+/// `durability`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// A boundary is durable before the next superstep starts.
+    #[default]
+    Sync,
+    /// A boundary is written while the next superstep runs.
+    Async,
+    /// Only the end, and every suspension, is written.
+    Exit,
+}
+
+/// `templates`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TemplateMode {
+    /// A missing path is `null` and a warning.
+    #[default]
+    Lenient,
+    /// A missing path is an `invalid-input` failure of the node.
+    Strict,
+}

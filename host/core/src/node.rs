@@ -1,0 +1,147 @@
+//! The node contract as host types: what a node action is told and what it may answer. The WIT package
+//! `graph-host:node` says the same in its own words; `engine` translates one into the other.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Why a node action failed. Documents and components may write `-` or `_`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Category {
+    /// It may work if it is tried again.
+    Transient,
+    /// It was asked too often; it may work later.
+    #[serde(alias = "rate_limited")]
+    RateLimited,
+    /// It did not answer in its time.
+    Timeout,
+    /// It will not work however often it is tried.
+    Permanent,
+    /// What it was given is not what it takes.
+    #[serde(alias = "invalid_input")]
+    InvalidInput,
+    /// It lacks a capability.
+    Denied,
+    /// It went over a limit: fuel, memory, steps, depth.
+    Limit,
+    /// The host or the component itself is broken.
+    Internal,
+}
+
+impl Category {
+    /// Every category, in the order of the contract.
+    pub const ALL: [Self; 8] = [
+        Self::Transient,
+        Self::RateLimited,
+        Self::Timeout,
+        Self::Permanent,
+        Self::InvalidInput,
+        Self::Denied,
+        Self::Limit,
+        Self::Internal,
+    ];
+
+    /// The name in documents and records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::RateLimited => "rate-limited",
+            Self::Timeout => "timeout",
+            Self::Permanent => "permanent",
+            Self::InvalidInput => "invalid-input",
+            Self::Denied => "denied",
+            Self::Limit => "limit",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// Reads a category; `_` and `-` are the same.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.replace('_', "-");
+        Self::ALL.into_iter().find(|category| category.as_str() == text)
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A node action's failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{category}: {message}")]
+pub struct Failure {
+    /// What kind of failure it is: retry policies go by it.
+    pub category: Category,
+    /// What went wrong, for a person.
+    pub message: String,
+    /// More, for a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl Failure {
+    /// A failure without details.
+    pub fn new(category: Category, message: impl Into<String>) -> Self {
+        Self { category, message: message.into(), details: None }
+    }
+}
+
+/// A target that a node names in a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goto {
+    /// The node to go to.
+    pub node: String,
+    /// With an argument it is a send: a task of its own, never merged with another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<Value>,
+}
+
+/// What a node action answers when it does not fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// A value for the node's `assign`.
+    Result(Value),
+    /// Direct writes and routing, within what the graph's node entry allows.
+    Command {
+        /// Channel values to write, by channel name.
+        update: Map<String, Value>,
+        /// Where to go; an empty list leaves routing to the node's `next`.
+        goto: Vec<Goto>,
+    },
+    /// A question to a person; the action runs again from its top with the answer.
+    Interrupt(Value),
+}
+
+/// What a node action is told about the task it performs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activation {
+    /// The run.
+    pub run_id: String,
+    /// The run at the top of the tree of runs; the run itself if it has no parent.
+    pub root_run_id: String,
+    /// The run that started this one.
+    pub parent_run_id: Option<String>,
+    /// The graph's id.
+    pub graph_id: String,
+    /// The node's name in the graph.
+    pub node_id: String,
+    /// The superstep, from 1.
+    pub superstep: u64,
+    /// The task's id, `namespace/step.ordinal`.
+    pub task: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// How often the node has been entered in this run, from 1.
+    pub visit: u64,
+    /// The argument of the send, or the item of the `foreach`, that made this task.
+    pub argument: Option<Value>,
+    /// The answers to this task's interrupts so far, in the order they were asked.
+    pub answers: Vec<Value>,
+    /// The same for every attempt of one task, and for no other task.
+    pub idempotency_key: String,
+}
