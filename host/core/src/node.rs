@@ -145,3 +145,30 @@ pub struct Activation {
     /// The same for every attempt of one task, and for no other task.
     pub idempotency_key: String,
 }
+
+/// The world that a component implements, with the version of the contract.
+pub const WORLD: &str = "graph-host:node/node@0.1.0";
+
+/// An interface that a node wants, and why: a person reads it before granting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WantedInterface {
+    /// The interface, for example `wasi:filesystem/types`.
+    pub name: String,
+    /// What the node does with it.
+    pub why: String,
+}
+
+/// What a component says about itself when it is built or signed: the answer of `describe`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// One line that says what the node does.
+    pub summary: String,
+    /// JSON Schema (2020-12) of its params.
+    pub params: Value,
+    /// JSON Schema of its result.
+    pub result: Value,
+    /// What it wants to be linked with.
+    pub interfaces: Vec<WantedInterface>,
+}
