@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What one task may use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TaskLimits {
     /// WebAssembly fuel for one attempt.
     pub fuel: u64,
