@@ -73,7 +73,11 @@ impl Graph {
 
     /// The index of the node of that name.
     pub fn find(&self, name: &str) -> Option<NodeIndex> {
-        self.nodes.iter().position(|node| node.name == name).and_then(|at| u32::try_from(at).ok()).map(NodeIndex)
+        self.nodes
+            .iter()
+            .position(|node| node.name == name)
+            .and_then(|at| u32::try_from(at).ok())
+            .map(NodeIndex)
     }
 
     /// All nodes with their indices, in document order.

@@ -1,0 +1,262 @@
+//! Canonical JSON text: RFC 8785 (JCS), with 64-bit integers written exactly.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Number, Value};
+
+use crate::digest::{Digest, DomainHasher};
+
+/// Where canonical text goes: a `String`, or the bytes of a `Vec<u8>`.
+pub trait Sink {
+    /// Adds text at the end.
+    fn push(&mut self, text: &str);
+}
+
+impl Sink for String {
+    fn push(&mut self, text: &str) {
+        self.push_str(text);
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn push(&mut self, text: &str) {
+        self.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// The canonical text of a value: RFC 8785, in which object keys are sorted by their UTF-16 code units, numbers are
+/// written as ECMAScript does and strings are escaped no more than needed. It departs from the standard in one point:
+/// a number that is held as an integer of 64 bits is written exactly, where RFC 8785 would round it to a double.
+pub fn canonical_string(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
+}
+
+/// Adds the canonical text of a value ([`canonical_string`]) to a sink.
+pub fn write_canonical(value: &Value, out: &mut impl Sink) {
+    match value {
+        Value::Null => out.push("null"),
+        Value::Bool(true) => out.push("true"),
+        Value::Bool(false) => out.push("false"),
+        Value::Number(number) => write_number(number, out),
+        Value::String(text) => write_text(text, out),
+        Value::Array(items) => {
+            out.push("[");
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(",");
+                }
+                write_canonical(item, out);
+            }
+            out.push("]");
+        }
+        Value::Object(fields) => write_object(fields, out),
+    }
+}
+
+/// The digest of a value's canonical text under a domain, such as `graph-host/inputs/v1`.
+pub fn digest(domain: &str, value: &Value) -> Digest {
+    let mut bytes = Vec::new();
+    write_canonical(value, &mut bytes);
+    DomainHasher::new(domain).field(&bytes).finish()
+}
+
+fn write_object(fields: &Map<String, Value>, out: &mut impl Sink) {
+    // Most maps are sorted already: a sorted map differs from this order only around U+FFFF, and small objects come
+    // from canonical text. Only the rest pays for a list of references.
+    let sorted = fields.keys().zip(fields.keys().skip(1)).all(|(a, b)| compare_keys(a, b) == Ordering::Less);
+    out.push("{");
+    if sorted {
+        write_fields(fields.iter(), out);
+    } else {
+        let mut entries: Vec<(&String, &Value)> = fields.iter().collect();
+        entries.sort_unstable_by(|(a, _), (b, _)| compare_keys(a, b));
+        write_fields(entries.into_iter(), out);
+    }
+    out.push("}");
+}
+
+fn write_fields<'a>(fields: impl Iterator<Item = (&'a String, &'a Value)>, out: &mut impl Sink) {
+    for (at, (key, value)) in fields.enumerate() {
+        if at > 0 {
+            out.push(",");
+        }
+        write_text(key, out);
+        out.push(":");
+        write_canonical(value, out);
+    }
+}
+
+/// Compares by UTF-16 code units without encoding. UTF-8 sorts as code points do, and the two orders differ only
+/// where a character beyond U+FFFF (lead byte F0 to F4; in UTF-16 a surrogate, D800 to DFFF) meets one from U+E000 to
+/// U+FFFF (lead byte EE or EF).
+fn compare_keys(a: &str, b: &str) -> Ordering {
+    let Some((x, y)) = a.bytes().zip(b.bytes()).find(|(x, y)| x != y) else {
+        return a.len().cmp(&b.len());
+    };
+    match (x, y) {
+        (0xF0.., 0xEE | 0xEF) => Ordering::Less,
+        (0xEE | 0xEF, 0xF0..) => Ordering::Greater,
+        _ => x.cmp(&y),
+    }
+}
+
+fn write_number(number: &Number, out: &mut impl Sink) {
+    if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
+        // A `Number` is finite by construction.
+        out.push(ryu_js::Buffer::new().format_finite(float));
+    } else if let Some(small) = number.as_i64().filter(|n| (0..10).contains(n)) {
+        const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+        out.push(usize::try_from(small).ok().and_then(|n| DIGITS.get(n)).copied().unwrap_or("0"));
+    } else {
+        out.push(&number.to_string());
+    }
+}
+
+fn write_text(text: &str, out: &mut impl Sink) {
+    out.push("\"");
+    let mut clean = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        // Everything to escape is ASCII, so `at` is a character boundary.
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            0..0x20 => CONTROL[usize::from(byte)],
+            _ => continue,
+        };
+        out.push(&text[clean..at]);
+        out.push(escape);
+        clean = at + 1;
+    }
+    out.push(&text[clean..]);
+    out.push("\"");
+}
+
+const CONTROL: [&str; 32] = [
+    "\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007", "\\b", "\\t",
+    "\\n", "\\u000b", "\\f", "\\r", "\\u000e", "\\u000f", "\\u0010", "\\u0011", "\\u0012", "\\u0013",
+    "\\u0014", "\\u0015", "\\u0016", "\\u0017", "\\u0018", "\\u0019", "\\u001a", "\\u001b", "\\u001c",
+    "\\u001d", "\\u001e", "\\u001f",
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::json::parse::tests::any_json;
+    use crate::json::parse_strict;
+
+    /// RFC 8785, appendix B: IEEE-754 bits and the text.
+    #[test]
+    fn numbers_are_written_as_rfc_8785_shows() {
+        for (bits, text) in [
+            (0x0000_0000_0000_0000, "0"),
+            (0x8000_0000_0000_0000, "0"),
+            (0x0000_0000_0000_0001, "5e-324"),
+            (0x8000_0000_0000_0001, "-5e-324"),
+            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
+            (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
+            (0x4340_0000_0000_0000, "9007199254740992"),
+            (0xc340_0000_0000_0000, "-9007199254740992"),
+            (0x4430_0000_0000_0000, "295147905179352830000"),
+            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
+            (0x44b5_2d02_c7e1_4af6, "1e+23"),
+            (0x44b5_2d02_c7e1_4af7, "1.0000000000000001e+23"),
+            (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
+            (0x444b_1ae4_d6e2_ef4f, "999999999999999900000"),
+            (0x444b_1ae4_d6e2_ef50, "1e+21"),
+            (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
+            (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0x41b3_de43_5555_5554, "333333333.33333325"),
+            (0x41b3_de43_5555_5555, "333333333.3333333"),
+            (0x41b3_de43_5555_5556, "333333333.3333334"),
+            (0x41b3_de43_5555_5557, "333333333.33333343"),
+            (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
+            (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
+        ] {
+            assert_eq!(canonical_string(&json!(f64::from_bits(bits))), text, "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn keys_are_sorted_and_text_escaped_as_rfc_8785_shows() {
+        // Sections 3.2.2 and 3.2.3.
+        let value = parse_strict(
+            r#"{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+                "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}"#,
+            8,
+        )
+        .unwrap();
+        assert_eq!(
+            canonical_string(&value),
+            "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],\
+             \"string\":\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}"
+        );
+        let value =
+            json!({"\u{20ac}": 1, "\r": 2, "\u{fb33}": 3, "1": 4, "\u{1f600}": 5, "\u{80}": 6, "\u{f6}": 7});
+        assert_eq!(
+            canonical_string(&value),
+            "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"\u{f6}\":7,\"\u{20ac}\":1,\"\u{1f600}\":5,\"\u{fb33}\":3}"
+        );
+    }
+
+    #[test]
+    fn integers_of_64_bits_are_exact() {
+        let value = json!([i64::MIN, i64::MAX, u64::MAX, 9_007_199_254_740_993_u64, 0, 7, 10, -1]);
+        assert_eq!(
+            canonical_string(&value),
+            "[-9223372036854775808,9223372036854775807,18446744073709551615,9007199254740993,0,7,10,-1]"
+        );
+    }
+
+    #[test]
+    fn the_digest_depends_on_the_domain_alone_beside_the_value() {
+        let value = json!({"a": 1});
+        assert_eq!(digest("x", &value), digest("x", &json!({"a": 1.0})));
+        assert_ne!(digest("x", &value), digest("y", &value));
+        assert_ne!(digest("x", &value), digest("x", &json!({"a": 2})));
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_text_reads_back_to_itself(value in any_json()) {
+            let text = canonical_string(&value);
+            let again = parse_strict(&text, 64).unwrap();
+            prop_assert_eq!(canonical_string(&again), text.clone());
+            let mut bytes = Vec::new();
+            write_canonical(&value, &mut bytes);
+            prop_assert_eq!(bytes, text.into_bytes());
+        }
+
+        #[test]
+        fn doubles_read_back_bit_for_bit(float in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL) {
+            // From 2^53 to 10^21 the text of a double is an integer, which is read as one where it fits.
+            let float = if (9e15..1e21).contains(&float.abs()) { float / 1e10 } else { float };
+            let again = parse_strict(&canonical_string(&json!(float)), 1).unwrap();
+            prop_assert_eq!(again.as_f64().unwrap().to_bits(), float.to_bits());
+        }
+
+        #[test]
+        fn key_order_is_that_of_utf_16(a in any::<String>(), b in any::<String>()) {
+            prop_assert_eq!(compare_keys(&a, &b), a.encode_utf16().cmp(b.encode_utf16()));
+        }
+
+        #[test]
+        fn key_order_is_that_of_utf_16_around_the_surrogates(
+            a in "[\u{d7f0}-\u{d7ff}\u{e000}-\u{e00f}\u{fff0}-\u{ffff}\u{10000}-\u{10010}]{0,3}",
+            b in "[\u{d7f0}-\u{d7ff}\u{e000}-\u{e00f}\u{fff0}-\u{ffff}\u{10000}-\u{10010}]{0,3}",
+        ) {
+            prop_assert_eq!(compare_keys(&a, &b), a.encode_utf16().cmp(b.encode_utf16()));
+        }
+
+        #[test]
+        fn strings_are_escaped_as_serde_json_does(text in any::<String>()) {
+            prop_assert_eq!(canonical_string(&json!(text)), serde_json::to_string(&text).unwrap());
+        }
+    }
+}

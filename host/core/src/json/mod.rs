@@ -1,0 +1,9 @@
+//! JSON as graph-host writes and reads it: one canonical text per value, strict reading, exact numbers.
+
+mod canonical;
+mod number;
+mod parse;
+
+pub use canonical::{Sink, canonical_string, digest, write_canonical};
+pub use number::{compare_numbers, equal};
+pub use parse::{MAX_DEPTH, StrictJsonError, depth, parse_strict};

@@ -1,0 +1,134 @@
+//! Numbers compared by their exact values, and values compared with such numbers.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+/// Compares two numbers by value: `3` equals `3.0`, and integers of 64 bits are never rounded to a double.
+pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (Some(a), None) => compare_with_float(a, float(b)),
+        (None, Some(b)) => compare_with_float(b, float(a)).reverse(),
+        // Both are finite, so that they have an order; `+ 0.0` makes -0 the same as 0.
+        (None, None) => (float(a) + 0.0).total_cmp(&(float(b) + 0.0)),
+    }
+}
+
+/// Whether two values are the same, numbers by value at any depth. A boolean is never a number.
+pub fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn integer(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+fn float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or(0.0)
+}
+
+fn compare_with_float(integer: i128, float: f64) -> Ordering {
+    // Beyond ±2^65 the float alone decides; up to there its whole part is exact in 128 bits.
+    const BOUND: f64 = 36_893_488_147_419_103_232.0;
+    if float >= BOUND {
+        return Ordering::Less;
+    }
+    if float <= -BOUND {
+        return Ordering::Greater;
+    }
+    #[allow(clippy::cast_possible_truncation)]
+    let whole = float.trunc() as i128;
+    integer.cmp(&whole).then_with(|| {
+        if float.fract() > 0.0 {
+            Ordering::Less
+        } else if float.fract() < 0.0 {
+            Ordering::Greater
+        } else {
+            Ordering::Equal
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn compare(a: &Value, b: &Value) -> Ordering {
+        match (a, b) {
+            (Value::Number(a), Value::Number(b)) => compare_numbers(a, b),
+            _ => panic!("not numbers"),
+        }
+    }
+
+    #[test]
+    fn big_integers_are_not_rounded() {
+        let big = 9_007_199_254_740_993_i64;
+        assert_eq!(compare(&json!(big), &json!(big - 1)), Ordering::Greater);
+        // The double nearest to 2^53 + 1 is 2^53.
+        assert_eq!(compare(&json!(big), &json!(9_007_199_254_740_992.0)), Ordering::Greater);
+        assert_eq!(compare(&json!(u64::MAX), &json!(18_446_744_073_709_551_616.0)), Ordering::Less);
+        assert_eq!(compare(&json!(i64::MIN), &json!(-9_223_372_036_854_775_808.0)), Ordering::Equal);
+        assert_eq!(compare(&json!(u64::MAX), &json!(-1)), Ordering::Greater);
+        assert_eq!(compare(&json!(1), &json!(f64::MAX)), Ordering::Less);
+        assert_eq!(compare(&json!(1), &json!(f64::MIN)), Ordering::Greater);
+        assert_eq!(compare(&json!(-1), &json!(-1.5)), Ordering::Greater);
+        assert_eq!(compare(&json!(-2), &json!(-1.5)), Ordering::Less);
+        assert_eq!(compare(&json!(0.0), &json!(-0.0)), Ordering::Equal);
+    }
+
+    #[test]
+    fn equality_is_by_value_at_any_depth() {
+        assert!(equal(&json!({"a": [3, {"b": 1.0}]}), &json!({"a": [3.0, {"b": 1}]})));
+        assert!(!equal(&json!({"a": 1}), &json!({"a": 1, "b": null})));
+        assert!(!equal(&json!({"a": 1}), &json!({"b": 1})));
+        assert!(!equal(&json!([1, 2]), &json!([2, 1])));
+        for (a, b) in [
+            (json!(true), json!(1)),
+            (json!(false), json!(0)),
+            (json!("1"), json!(1)),
+            (json!(null), json!(0)),
+        ] {
+            assert!(!equal(&a, &b), "{a} {b}");
+        }
+    }
+
+    fn number() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<i64>().prop_map(|n| json!(n)),
+            any::<u64>().prop_map(|n| json!(n)),
+            (-10_i64..10).prop_map(|n| json!(n)),
+            (-40_i32..40).prop_map(|n| json!(f64::from(n) / 4.0)),
+            proptest::num::f64::NORMAL.prop_map(|n| json!(n)),
+            (0_u64..64).prop_map(|n| json!(2_f64.powi(i32::try_from(n).unwrap()))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_is_total(a in number(), b in number(), c in number()) {
+            prop_assert_eq!(compare(&a, &a), Ordering::Equal);
+            prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
+            if compare(&a, &b) != Ordering::Greater && compare(&b, &c) != Ordering::Greater {
+                prop_assert_ne!(compare(&a, &c), Ordering::Greater);
+            }
+        }
+
+        #[test]
+        fn small_integers_equal_their_doubles(n in any::<i32>()) {
+            prop_assert_eq!(compare(&json!(n), &json!(f64::from(n))), Ordering::Equal);
+            prop_assert_eq!(compare(&json!(n), &json!(f64::from(n) + 0.5)), Ordering::Less);
+        }
+    }
+}
