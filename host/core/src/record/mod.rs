@@ -1,1 +1,14 @@
-//! Under construction.
+//! What a run leaves behind: checkpoints, task records, answers and status records, each signed by the host.
+
+mod body;
+mod chain;
+mod signed;
+mod value;
+
+pub use body::{
+    ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, End, EndedBy, ErrorCode, InterruptRecord, PendingActivation,
+    PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source, Status, StatusRecord, TaskRecord, TaskSummary,
+};
+pub use chain::{ChainError, ChainVerifier};
+pub use signed::{DecodeError, SignedRecord};
+pub use value::{Canonical, ChannelValue, ValueKind};

@@ -1,0 +1,506 @@
+//! The bodies of records. Maps are sorted and values canonical, so that one record has one text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::value::Canonical;
+use crate::digest::{Digest, DomainHasher};
+use crate::node::{Failure, Outcome};
+use crate::time::Timestamp;
+
+/// Any record of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// A boundary: everything that a superstep changed.
+    Checkpoint(Box<Checkpoint>),
+    /// What one task of the superstep under way has come to.
+    Task(TaskRecord),
+    /// Answers to a task's interrupts.
+    Answers(AnswersRecord),
+    /// The run has stopped short of its end, or goes on.
+    Status(StatusRecord),
+}
+
+/// What kind of record it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum RecordKind {
+    Checkpoint,
+    Task,
+    Answers,
+    Status,
+}
+
+impl RecordKind {
+    /// The name in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "checkpoint",
+            Self::Task => "task",
+            Self::Answers => "answers",
+            Self::Status => "status",
+        }
+    }
+
+    /// The domain under which records of this kind are digested and signed.
+    pub const fn domain(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "graph-host/checkpoint/v1",
+            Self::Task => "graph-host/task/v1",
+            Self::Answers => "graph-host/answers/v1",
+            Self::Status => "graph-host/status/v1",
+        }
+    }
+
+    /// Reads the name in the store.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Checkpoint, Self::Task, Self::Answers, Self::Status].into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// What made a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The start of the run.
+    Input,
+    /// A superstep.
+    Superstep,
+    /// New inputs on resume.
+    Inputs,
+}
+
+/// Where an activation came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivationKind {
+    /// `start`, `next`, `on_error`, or a goto without an argument.
+    Plain,
+    /// A barrier that opened.
+    Barrier,
+    /// A goto with an argument.
+    Send,
+}
+
+/// A node that is next, or deferred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingActivation {
+    /// A send's argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<Canonical>,
+    /// Where it came from.
+    pub kind: ActivationKind,
+    /// The node's name.
+    pub node: String,
+}
+
+/// Where a channel's value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelStamp {
+    /// The version of the newest whole value; segments after it add to it.
+    pub base: u64,
+    /// The digest of the channel.
+    pub digest: Digest,
+    /// The sequence number of the checkpoint that last changed it.
+    pub version: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// Nothing was next.
+    End,
+    /// A `return` node.
+    Return,
+    /// `max_steps` with `return_last` or `return_with_flag`.
+    MaxSteps,
+    /// The last branch ended because none of its edges matched.
+    NoEdgeMatched,
+}
+
+impl EndedBy {
+    /// The name in documents and output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::End => "end",
+            Self::Return => "return",
+            Self::MaxSteps => "max_steps",
+            Self::NoEdgeMatched => "no_edge_matched",
+        }
+    }
+}
+
+/// What a run's status is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Status {
+    Running,
+    Completed,
+    CompletedWithErrors,
+    Interrupted,
+    Failed,
+    Limit,
+    Cancelled,
+    Killed,
+}
+
+impl Status {
+    /// The name in documents, the store and output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::CompletedWithErrors => "completed_with_errors",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Limit => "limit",
+            Self::Cancelled => "cancelled",
+            Self::Killed => "killed",
+        }
+    }
+
+    /// Whether the run has reached its end and cannot be resumed.
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::Completed | Self::CompletedWithErrors)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a run stopped, or an operation on it was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum ErrorCode {
+    NodeFailed,
+    Denied,
+    ConflictingWrite,
+    InvalidUpdate,
+    NoEdgeMatched,
+    StalledBarrier,
+    Limit,
+    Finished,
+    AmbiguousAnswer,
+    AnswerNeeded,
+    UnknownInterrupt,
+    NotFound,
+    InvalidDocument,
+    Integrity,
+    Storage,
+}
+
+impl ErrorCode {
+    /// The name in output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NodeFailed => "node_failed",
+            Self::Denied => "denied",
+            Self::ConflictingWrite => "conflicting_write",
+            Self::InvalidUpdate => "invalid_update",
+            Self::NoEdgeMatched => "no_edge_matched",
+            Self::StalledBarrier => "stalled_barrier",
+            Self::Limit => "limit",
+            Self::Finished => "finished",
+            Self::AmbiguousAnswer => "ambiguous_answer",
+            Self::AnswerNeeded => "answer_needed",
+            Self::UnknownInterrupt => "unknown_interrupt",
+            Self::NotFound => "not_found",
+            Self::InvalidDocument => "invalid_document",
+            Self::Integrity => "integrity",
+            Self::Storage => "storage",
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a run stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunError {
+    /// The failure's category, where a node failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<crate::node::Category>,
+    /// The stable code.
+    pub code: ErrorCode,
+    /// What happened, for a person.
+    pub message: String,
+    /// The node, where one is to blame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// How it ended.
+    pub ended_by: EndedBy,
+    /// `on_max_steps: return_with_flag` took effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limit_reached: bool,
+    /// The run's output.
+    pub output: Canonical,
+    /// `completed` or `completed_with_errors`.
+    pub status: Status,
+}
+
+/// What a task of a committed superstep came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskSummary {
+    /// Attempts in all.
+    pub attempts: u32,
+    /// The failure that was handled, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Fuel of all attempts.
+    pub fuel: u64,
+    /// The item that was dispatched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// The node.
+    pub node: String,
+    /// The task's id.
+    pub task: String,
+}
+
+/// A boundary of a run. It holds what changed; channel values lie beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The recorded time, which the next superstep's tasks read as their clock.
+    pub at: Timestamp,
+    /// For each half-filled barrier, the nodes that have arrived, in `wait_for` order.
+    pub barriers: BTreeMap<String, Vec<String>>,
+    /// Where every channel stands.
+    pub channels: BTreeMap<String, ChannelStamp>,
+    /// Deferred activations, waiting until nothing else is active.
+    pub deferred: Vec<PendingActivation>,
+    /// The end, if this is it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+    /// A failure was continued past; the run will end as `completed_with_errors`.
+    pub errors_continued: bool,
+    /// Fuel of the run so far.
+    pub fuel: u64,
+    /// The graph's digest.
+    pub graph: Digest,
+    /// The digest of the canonical inputs.
+    pub inputs: Digest,
+    /// The namespace; empty for the root graph of a run.
+    pub namespace: String,
+    /// What is next, in task order.
+    pub next: Vec<PendingActivation>,
+    /// The record digest of the checkpoint before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Digest>,
+    /// The digest of what the run is pinned to: components, grants, manifest, engine.
+    pub pins: Digest,
+    /// The result digest: what the run has computed, whoever ran it.
+    pub result: ResultDigest,
+    /// The run's id.
+    pub run: String,
+    /// The run's seed.
+    pub seed: Digest,
+    /// The checkpoint's number: 0 for the first, then counting boundaries.
+    pub sequence: u64,
+    /// What made it.
+    pub source: Source,
+    /// The number of supersteps committed so far.
+    pub step: u64,
+    /// The tasks of this superstep, in task order.
+    pub tasks: Vec<TaskSummary>,
+    /// The nodes of this superstep, in task order.
+    pub visited: Vec<String>,
+    /// The digest of all nodes visited so far, as a chain over supersteps.
+    pub visited_digest: Digest,
+    /// How often each node has been visited.
+    pub visits: BTreeMap<String, u64>,
+    /// Warnings that this superstep raised.
+    pub warnings: Vec<String>,
+}
+
+/// A result digest: over the graph, the inputs, the channel values, what is next, the barriers, the visits and the
+/// fuel, and nothing that differs between two hosts that compute the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResultDigest(pub Digest);
+
+impl Checkpoint {
+    /// Computes the result digest of everything else in the checkpoint.
+    pub fn result_digest(&self) -> ResultDigest {
+        fn activations(mut digest: DomainHasher, list: &[PendingActivation]) -> DomainHasher {
+            digest = digest.field(&(list.len() as u64).to_le_bytes());
+            for activation in list {
+                let kind = match activation.kind {
+                    ActivationKind::Plain => b"p",
+                    ActivationKind::Barrier => b"b",
+                    ActivationKind::Send => b"s",
+                };
+                digest = digest.field(activation.node.as_bytes()).field(kind);
+                if let Some(argument) = &activation.argument {
+                    digest = digest.field(crate::json::canonical_string(&argument.0).as_bytes());
+                }
+            }
+            digest
+        }
+        let mut digest = DomainHasher::new("graph-host/result/v1").digest(&self.graph).digest(&self.inputs);
+        digest = digest.field(&(self.channels.len() as u64).to_le_bytes());
+        for (channel, stamp) in &self.channels {
+            digest = digest.field(channel.as_bytes()).digest(&stamp.digest);
+        }
+        digest = activations(digest, &self.next);
+        digest = activations(digest, &self.deferred);
+        digest = digest.field(&(self.barriers.len() as u64).to_le_bytes());
+        for (barrier, arrived) in &self.barriers {
+            digest = digest.field(barrier.as_bytes()).field(&(arrived.len() as u64).to_le_bytes());
+            for node in arrived {
+                digest = digest.field(node.as_bytes());
+            }
+        }
+        if let Some(end) = &self.end {
+            digest = digest
+                .field(end.status.as_str().as_bytes())
+                .field(end.ended_by.as_str().as_bytes())
+                .field(crate::json::canonical_string(&end.output.0).as_bytes());
+        }
+        ResultDigest(digest.digest(&self.visited_digest).field(&self.fuel.to_le_bytes()).finish())
+    }
+
+    /// The chain digest of the visits once `nodes` have been visited in one superstep.
+    pub fn extend_visited<'a>(before: &Digest, nodes: impl IntoIterator<Item = &'a str>) -> Digest {
+        let mut digest = DomainHasher::new("graph-host/visited/v1").digest(before);
+        for node in nodes {
+            digest = digest.field(node.as_bytes());
+        }
+        digest.finish()
+    }
+}
+
+/// What one task of the superstep under way has come to. It is void as soon as the superstep commits, and never
+/// applies to another checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// When it came to this.
+    pub at: Timestamp,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The record digest of the checkpoint it is under.
+    pub checkpoint: Digest,
+    /// Fuel of all attempts so far.
+    pub fuel: u64,
+    /// The namespace.
+    pub namespace: String,
+    /// The node.
+    pub node: String,
+    /// What it has come to.
+    pub outcome: PendingOutcome,
+    /// The run's id.
+    pub run: String,
+    /// The sequence number of the checkpoint it is under.
+    pub sequence: u64,
+    /// The task's id.
+    pub task: String,
+    /// Warnings of the task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What a task has come to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum PendingOutcome {
+    /// It answered; it will not run again.
+    Done {
+        /// The answer.
+        outcome: Outcome,
+    },
+    /// It failed for good and the graph handles that; it will not run again.
+    Handled {
+        /// The failure.
+        failure: Failure,
+    },
+    /// It asks.
+    Interrupted {
+        /// How many answers it had when it asked.
+        answered: u32,
+        /// The question.
+        payload: Canonical,
+    },
+    /// It failed and will be tried again.
+    Retrying {
+        /// When.
+        due: Timestamp,
+        /// The failure.
+        failure: Failure,
+    },
+}
+
+/// All answers to a task's interrupts so far, in the order they were asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswersRecord {
+    /// The answers.
+    pub answers: Vec<Canonical>,
+    /// When the last one came.
+    pub at: Timestamp,
+    /// The record digest of the checkpoint it is under.
+    pub checkpoint: Digest,
+    /// The namespace.
+    pub namespace: String,
+    /// The run's id.
+    pub run: String,
+    /// The sequence number of the checkpoint it is under.
+    pub sequence: u64,
+    /// The task's id.
+    pub task: String,
+}
+
+/// A question that is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptRecord {
+    /// The id by which it is answered, `task/n`.
+    pub id: String,
+    /// The node.
+    pub node: String,
+    /// The question; null for a static interrupt.
+    pub payload: Canonical,
+}
+
+/// The run has stopped short of its end, or goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusRecord {
+    /// When.
+    pub at: Timestamp,
+    /// The record digest of the checkpoint it is under.
+    pub checkpoint: Digest,
+    /// Why, if something went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// Fuel of the run so far, failed attempts included.
+    pub fuel: u64,
+    /// The questions that are open.
+    pub interrupts: Vec<InterruptRecord>,
+    /// The namespace.
+    pub namespace: String,
+    /// Static interrupts of this boundary have been passed.
+    pub released: bool,
+    /// The run's id.
+    pub run: String,
+    /// The sequence number of the checkpoint it is under.
+    pub sequence: u64,
+    /// The new status.
+    pub status: Status,
+    /// Warnings since the checkpoint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}

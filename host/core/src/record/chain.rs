@@ -1,0 +1,102 @@
+//! The check of a run's checkpoints against each other: nothing changed, nothing missing, nothing from elsewhere.
+
+use std::collections::BTreeMap;
+
+use super::body::{ChannelStamp, Checkpoint, Record};
+use super::signed::{DecodeError, SignedRecord};
+use super::value::{ChannelValue, ValueKind};
+use crate::digest::Digest;
+use crate::trust::VerifyingKey;
+
+/// A checkpoint does not follow from the ones before it.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    /// The record itself is bad.
+    #[error(transparent)]
+    Record(#[from] DecodeError),
+    /// Another kind of record stands where a checkpoint should.
+    #[error("record {sequence} is not a checkpoint")]
+    NotACheckpoint {
+        /// Its number.
+        sequence: u64,
+    },
+    /// The parent is not the checkpoint before.
+    #[error("checkpoint {sequence} does not follow the one before it: it was reordered, or one between is missing")]
+    Parent {
+        /// Its number.
+        sequence: u64,
+    },
+    /// A channel value is not what the checkpoint's digests say.
+    #[error("the value of channel `{channel}` at checkpoint {sequence} was changed")]
+    Value {
+        /// The checkpoint's number.
+        sequence: u64,
+        /// The channel.
+        channel: String,
+    },
+    /// The result digest is not that of the contents.
+    #[error("the result digest of checkpoint {sequence} does not match its contents")]
+    Result {
+        /// Its number.
+        sequence: u64,
+    },
+}
+
+/// Takes a run's checkpoints in order and checks each against the ones before.
+#[derive(Debug)]
+pub struct ChainVerifier {
+    key: VerifyingKey,
+    last: Option<(Digest, u64)>,
+    channels: BTreeMap<String, ChannelStamp>,
+}
+
+impl ChainVerifier {
+    /// A verifier for a run whose records are signed with `key`.
+    pub fn new(key: VerifyingKey) -> Self {
+        Self { key, last: None, channels: BTreeMap::new() }
+    }
+
+    /// Checks the next checkpoint with the values it changed.
+    pub fn checkpoint(&mut self, record: &SignedRecord) -> Result<Checkpoint, ChainError> {
+        let sequence = record.sequence;
+        let Record::Checkpoint(checkpoint) = record.open(&self.key)? else {
+            return Err(ChainError::NotACheckpoint { sequence });
+        };
+        let follows = match self.last {
+            None => checkpoint.parent.is_none(),
+            Some((digest, before)) => checkpoint.parent == Some(digest) && sequence > before,
+        };
+        if !follows {
+            return Err(ChainError::Parent { sequence });
+        }
+        if checkpoint.result_digest() != checkpoint.result {
+            return Err(ChainError::Result { sequence });
+        }
+        self.values(&checkpoint, &record.values)?;
+        self.last = Some((record.digest, sequence));
+        Ok(*checkpoint)
+    }
+
+    fn values(&mut self, checkpoint: &Checkpoint, values: &[ChannelValue]) -> Result<(), ChainError> {
+        let sequence = checkpoint.sequence;
+        let changed = |channel: &str| ChainError::Value { sequence, channel: channel.to_owned() };
+        for value in values {
+            let stamp = self.channels.get(&value.channel).copied();
+            let base = match (value.kind, stamp) {
+                (ValueKind::Whole, _) => value.version,
+                (ValueKind::Segment, Some(stamp)) => stamp.base,
+                (ValueKind::Segment, None) => return Err(changed(&value.channel)),
+            };
+            let digest = value.digest(stamp.map(|stamp| stamp.digest).as_ref());
+            let stamp = ChannelStamp { base, digest, version: value.version };
+            self.channels.insert(value.channel.clone(), stamp);
+        }
+        self.channels.retain(|channel, _| checkpoint.channels.contains_key(channel));
+        for (channel, stamp) in &checkpoint.channels {
+            if self.channels.get(channel) != Some(stamp) {
+                return Err(changed(channel));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Values inside records.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::digest::{Digest, DomainHasher};
+use crate::json;
+
+/// A JSON value that a record writes in canonical form (RFC 8785), so that a record's text is the same wherever it is
+/// written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canonical(pub Arc<Value>);
+
+impl From<Value> for Canonical {
+    fn from(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl Serialize for Canonical {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(json::canonical_string(&self.0)).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Canonical {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// How a stored channel value relates to the ones before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueKind {
+    /// The whole value of the channel.
+    Whole,
+    /// Elements that an append channel gained.
+    Segment,
+}
+
+/// A channel's new value, or what it gained, at one checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelValue {
+    /// The channel.
+    pub channel: String,
+    /// The sequence number of the checkpoint that wrote it.
+    pub version: u64,
+    /// Whole or a segment.
+    pub kind: ValueKind,
+    /// Canonical JSON: the value, or the list of elements gained.
+    pub json: Arc<str>,
+}
+
+impl ChannelValue {
+    /// The digest of the channel once this value is in it. A segment's continues the digest before it, so that a
+    /// step costs what it adds and not what is there.
+    pub fn digest(&self, before: Option<&Digest>) -> Digest {
+        match self.kind {
+            ValueKind::Whole => DomainHasher::new("graph-host/channel/v1").field(self.json.as_bytes()).finish(),
+            ValueKind::Segment => {
+                let mut digest = DomainHasher::new("graph-host/channel-segment/v1");
+                if let Some(before) = before {
+                    digest = digest.digest(before);
+                }
+                digest.field(self.json.as_bytes()).finish()
+            }
+        }
+    }
+}
