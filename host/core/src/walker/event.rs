@@ -1,0 +1,236 @@
+//! What a driver tells the walker, and what the walker asks of a driver.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::digest::Digest;
+use crate::graph::{ItemType, NodeIndex, Primary};
+use crate::limits::TaskLimits;
+use crate::node::{Activation, Failure, Outcome};
+use crate::record::{ChannelValue, Record, RunError, Status};
+use crate::time::Timestamp;
+
+/// Something that has happened. Time comes with it, as an argument of [`Walker::handle`](super::Walker::handle).
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The run begins. The first event of a new run, and of no other.
+    Started,
+    /// An attempt that [`Effect::RunTask`] asked for has come to an end.
+    TaskDone {
+        /// The task's id.
+        task: Arc<str>,
+        /// The attempt.
+        attempt: u32,
+        /// What it came to.
+        report: TaskReport,
+    },
+    /// Everything up to this persist is accepted under the run's durability mode.
+    Persisted(PersistId),
+    /// A persist was refused by the store.
+    PersistFailed {
+        /// Which.
+        id: PersistId,
+        /// Why.
+        message: String,
+    },
+    /// A person or program wants a suspended run to go on. The first event of a restored run.
+    Resumed(Resume),
+    /// A timer has fired.
+    TimerFired(TimerId),
+    /// Running tasks commit, then the run stops.
+    CancelRequested,
+    /// The run stops at once; running tasks are discarded.
+    KillRequested,
+}
+
+/// What an attempt came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskReport {
+    /// The answer or the failure.
+    pub result: Result<Outcome, Failure>,
+    /// The fuel it used.
+    pub fuel: u64,
+    /// Warnings that it raised, for the run's list of warnings.
+    pub warnings: Vec<String>,
+}
+
+/// How a suspended run goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resume {
+    /// Answers to its interrupts.
+    pub answers: Answers,
+    /// A new total for `max_steps`.
+    pub max_steps: Option<u64>,
+    /// New inputs, merged shallowly over the old ones; pending writes and interrupts are discarded.
+    pub inputs: Option<Map<String, Value>>,
+}
+
+/// Answers to interrupts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Answers {
+    /// None.
+    #[default]
+    None,
+    /// One, for the only open interrupt.
+    Bare(Value),
+    /// By the interrupt's id, or the name of a node that has just one open.
+    ById(BTreeMap<String, Value>),
+}
+
+/// Names a persist; later ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PersistId(pub u64);
+
+/// Names a timer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimerId {
+    /// The wait before the attempt of a task.
+    Retry {
+        /// The task.
+        task: Arc<str>,
+        /// The attempt that is due.
+        attempt: u32,
+    },
+    /// The wall time of the run.
+    RunTimeout,
+}
+
+/// Something that the driver is to do. Effects are performed in the order in which they come.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Perform an attempt of a task and answer with [`Event::TaskDone`]. The driver bounds it by `limits.timeout`.
+    RunTask(Box<TaskSpec>),
+    /// Give up on a running task; its `TaskDone` is no longer expected and would be ignored.
+    Abort {
+        /// The task.
+        task: Arc<str>,
+        /// The attempt.
+        attempt: u32,
+    },
+    /// Store a record and answer with [`Event::Persisted`] or [`Event::PersistFailed`].
+    Persist(Box<Persist>),
+    /// Answer with [`Event::TimerFired`] at that time.
+    SetTimer {
+        /// Which timer. Setting it again moves it.
+        timer: TimerId,
+        /// When.
+        at: Timestamp,
+    },
+    /// Tell whoever watches.
+    Emit(Notice),
+    /// The run has stopped short of its end; a later [`Event::Resumed`] lets it go on.
+    Suspend(Status),
+    /// The run has reached its end.
+    Finish(Status),
+}
+
+/// A record to store.
+#[derive(Clone, Debug)]
+pub struct Persist {
+    /// Its place in the order of persists.
+    pub id: PersistId,
+    /// The record.
+    pub record: Record,
+    /// The record's text.
+    pub body: Arc<str>,
+    /// The record digest.
+    pub digest: Digest,
+    /// Supersteps committed when it was made.
+    pub step: u64,
+    /// With a checkpoint, the channel values that it changed since the last one that was persisted.
+    pub values: Vec<ChannelValue>,
+    /// The superstep under way has come to an end with this record or one that comes with it: a driver may leave out
+    /// task records that a checkpoint of the same batch makes void.
+    pub voided_by_next: bool,
+}
+
+/// An attempt of a task.
+#[derive(Clone, Debug)]
+pub struct TaskSpec {
+    /// The node.
+    pub node: NodeIndex,
+    /// What is done with the item.
+    pub primary: Primary,
+    /// What kind of item it is.
+    pub item_type: ItemType,
+    /// The item's id, templates resolved.
+    pub item_id: String,
+    /// What it is given, templates resolved.
+    pub params: Value,
+    /// What it is told; its `task` and `attempt` name the attempt.
+    pub activation: Activation,
+    /// What it may use up.
+    pub limits: TaskLimits,
+    /// The time it reads: the superstep's recorded time.
+    pub clock: Timestamp,
+    /// The seed of its random numbers: the same for every attempt.
+    pub seed: Digest,
+}
+
+/// Something that whoever watches a run may want to see.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// A superstep has begun.
+    SuperstepStarted {
+        /// Its number, from 1.
+        superstep: u64,
+        /// Its nodes, in task order.
+        nodes: Vec<String>,
+        /// How many tasks it has.
+        tasks: u64,
+    },
+    /// A task has answered, or failed for good.
+    TaskFinished {
+        /// The task's id.
+        task: Arc<str>,
+        /// Its node.
+        node: String,
+        /// Attempts in all.
+        attempts: u32,
+        /// Fuel of all attempts.
+        fuel: u64,
+        /// The failure, if it failed.
+        failure: Option<Failure>,
+    },
+    /// A task will be tried again.
+    Retrying {
+        /// The task's id.
+        task: Arc<str>,
+        /// Its node.
+        node: String,
+        /// The attempt that is due.
+        attempt: u32,
+        /// When.
+        due: Timestamp,
+        /// Why.
+        failure: Failure,
+    },
+    /// A superstep has committed.
+    Committed {
+        /// Its number, from 1.
+        superstep: u64,
+        /// Its nodes, in task order.
+        nodes: Vec<String>,
+        /// Fuel of all its tasks.
+        fuel: u64,
+        /// The channels that it changed.
+        changed: Vec<ChannelChange>,
+        /// The edges that fired, as source and target nodes.
+        edges: Vec<(NodeIndex, NodeIndex)>,
+    },
+    /// The run has stopped because of an error.
+    Stopped(RunError),
+    /// A warning.
+    Warning(String),
+}
+
+/// A channel that a superstep changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelChange {
+    /// The channel.
+    pub channel: String,
+    /// How many elements it gained, where it is a list that only grew.
+    pub appended: Option<u64>,
+}
