@@ -47,13 +47,17 @@ mod tests {
     #[test]
     fn an_intersection_is_never_wider_than_either() {
         let small = TaskLimits { fuel: 5, ..TaskLimits::DEFAULT };
-        let one = Ceiling { limits: Some(small), ..Ceiling::of([CapabilityKind::Clocks, CapabilityKind::Random]) };
+        let one =
+            Ceiling { limits: Some(small), ..Ceiling::of([CapabilityKind::Clocks, CapabilityKind::Random]) };
         let two = Ceiling::of([CapabilityKind::Clocks, CapabilityKind::Filesystem]);
         let both = one.intersection(&two);
         assert_eq!(both.kinds, BTreeSet::from([CapabilityKind::Log, CapabilityKind::Clocks]));
         assert_eq!(both.limits, Some(small));
         assert_eq!(both, two.intersection(&one));
         let other = Ceiling { limits: Some(TaskLimits { output: 1, ..TaskLimits::DEFAULT }), ..one.clone() };
-        assert_eq!(one.intersection(&other).limits, Some(TaskLimits { fuel: 5, output: 1, ..TaskLimits::DEFAULT }));
+        assert_eq!(
+            one.intersection(&other).limits,
+            Some(TaskLimits { fuel: 5, output: 1, ..TaskLimits::DEFAULT })
+        );
     }
 }

@@ -57,7 +57,9 @@ impl RecordKind {
 
     /// Reads the name in the store.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Checkpoint, Self::Task, Self::Answers, Self::Status].into_iter().find(|kind| kind.as_str() == text)
+        [Self::Checkpoint, Self::Task, Self::Answers, Self::Status]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
     }
 }
 

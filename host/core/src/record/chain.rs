@@ -21,7 +21,9 @@ pub enum ChainError {
         sequence: u64,
     },
     /// The parent is not the checkpoint before.
-    #[error("checkpoint {sequence} does not follow the one before it: it was reordered, or one between is missing")]
+    #[error(
+        "checkpoint {sequence} does not follow the one before it: it was reordered, or one between is missing"
+    )]
     Parent {
         /// Its number.
         sequence: u64,

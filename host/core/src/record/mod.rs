@@ -6,8 +6,9 @@ mod signed;
 mod value;
 
 pub use body::{
-    ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, End, EndedBy, ErrorCode, InterruptRecord, PendingActivation,
-    PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source, Status, StatusRecord, TaskRecord, TaskSummary,
+    ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, End, EndedBy, ErrorCode, InterruptRecord,
+    PendingActivation, PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source, Status,
+    StatusRecord, TaskRecord, TaskSummary,
 };
 pub use chain::{ChainError, ChainVerifier};
 pub use signed::{DecodeError, SignedRecord};

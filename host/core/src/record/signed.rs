@@ -145,7 +145,7 @@ impl SignedRecord {
             step,
             task: task.to_owned(),
             signature: key.sign_digest(kind.domain(), &digest),
-            key_id: key.key_id(),
+            key_id: key.id(),
             body,
             digest,
             values,
@@ -158,13 +158,16 @@ impl SignedRecord {
         if digest_of(kind, &self.body) != self.digest {
             return Err(DecodeError::Changed { kind, run, sequence });
         }
-        if self.key_id != key.key_id() || key.verify_digest(kind.domain(), &self.digest, &self.signature).is_err() {
-            return Err(DecodeError::Signature { kind, run, sequence, key: key.key_id() });
+        if self.key_id != key.id() || !key.verify_digest(kind.domain(), &self.digest, &self.signature) {
+            return Err(DecodeError::Signature { kind, run, sequence, key: key.id() });
         }
         let record = self.decode()?;
         let (in_run, in_namespace, in_sequence, in_task) = record.place();
-        if (in_run, in_namespace, in_sequence, in_task) != (&*self.run, &*self.namespace, self.sequence, &*self.task) {
-            let found = format!("run {in_run}, namespace `{in_namespace}`, number {in_sequence}, task `{in_task}`");
+        if (in_run, in_namespace, in_sequence, in_task)
+            != (&*self.run, &*self.namespace, self.sequence, &*self.task)
+        {
+            let found =
+                format!("run {in_run}, namespace `{in_namespace}`, number {in_sequence}, task `{in_task}`");
             return Err(DecodeError::Misplaced { kind, run, sequence, found });
         }
         Ok(record)

@@ -22,7 +22,9 @@ impl From<Value> for Canonical {
 
 impl Serialize for Canonical {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(json::canonical_string(&self.0)).map_err(serde::ser::Error::custom)?.serialize(serializer)
+        RawValue::from_string(json::canonical_string(&self.0))
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
     }
 }
 
@@ -60,7 +62,9 @@ impl ChannelValue {
     /// step costs what it adds and not what is there.
     pub fn digest(&self, before: Option<&Digest>) -> Digest {
         match self.kind {
-            ValueKind::Whole => DomainHasher::new("graph-host/channel/v1").field(self.json.as_bytes()).finish(),
+            ValueKind::Whole => {
+                DomainHasher::new("graph-host/channel/v1").field(self.json.as_bytes()).finish()
+            }
             ValueKind::Segment => {
                 let mut digest = DomainHasher::new("graph-host/channel-segment/v1");
                 if let Some(before) = before {

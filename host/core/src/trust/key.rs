@@ -7,7 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use ed25519_dalek::Signer as _;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _};
+use ed25519_dalek::pkcs8::{
+    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
+};
 use ed25519_dalek::pkcs8::{KeypairBytes, spki::der::zeroize::Zeroizing};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -82,7 +84,9 @@ impl SigningKey {
                 help: match found {
                     "ENCRYPTED PRIVATE KEY" => "decrypt it first, `openssl pkey -in KEY -out PLAIN`",
                     "PUBLIC KEY" => "this is the public half, signing needs the private one",
-                    "OPENSSH PRIVATE KEY" => "make one with `graph-host keys generate`, SSH keys are not read",
+                    "OPENSSH PRIVATE KEY" => {
+                        "make one with `graph-host keys generate`, SSH keys are not read"
+                    }
                     _ => "make one with `graph-host keys generate` or `openssl genpkey -algorithm ed25519`",
                 },
             }),
@@ -371,8 +375,8 @@ mod tests {
 
     /// RFC 8032, 7.1, test 1.
     const SEED: [u8; 32] = [
-        0x9d, 0x61, 0xb1, 0x9d, 0xef, 0xfd, 0x5a, 0x60, 0xba, 0x84, 0x4a, 0xf4, 0x92, 0xec, 0x2c, 0xc4, 0x44, 0x49, 0xc5,
-        0x69, 0x7b, 0x32, 0x69, 0x19, 0x70, 0x3b, 0xac, 0x03, 0x1c, 0xae, 0x7f, 0x60,
+        0x9d, 0x61, 0xb1, 0x9d, 0xef, 0xfd, 0x5a, 0x60, 0xba, 0x84, 0x4a, 0xf4, 0x92, 0xec, 0x2c, 0xc4, 0x44,
+        0x49, 0xc5, 0x69, 0x7b, 0x32, 0x69, 0x19, 0x70, 0x3b, 0xac, 0x03, 0x1c, 0xae, 0x7f, 0x60,
     ];
     const PUBLIC: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
