@@ -1,0 +1,303 @@
+//! What can go wrong, one type per operation.
+
+use std::path::PathBuf;
+
+use graph_core::digest::Digest;
+use graph_core::record::ErrorCode;
+
+use crate::store::Owner;
+
+/// What the medium under a store can do to any operation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StorageError {
+    /// What lies in the file is not what was written.
+    #[error("{file} is damaged: {reason}; {readable}", file = file.display())]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// What was found.
+        reason: String,
+        /// What can still be read, or how.
+        readable: String,
+    },
+    /// No room.
+    #[error("no room left to write {file}; nothing of this write was kept, and everything before it was: free some space and resume", file = file.display())]
+    Full {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Somebody else is writing all the time.
+    #[error("{file} was locked by another process for {seconds} s: try again when it is done", file = file.display())]
+    Busy {
+        /// The file.
+        file: PathBuf,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// The file, its folder or the disk may not be written.
+    #[error("{file} cannot be written: {reason}; make the file and its folder writable, or work in a folder that is", file = file.display())]
+    NotWritable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// Reading or writing failed otherwise.
+    #[error("{file} cannot be read or written: {reason}", file = file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl StorageError {
+    /// The code under which a run that meets this ends.
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Corrupt { .. } => ErrorCode::Integrity,
+            Self::Full { .. } | Self::Busy { .. } | Self::NotWritable { .. } | Self::Io { .. } => {
+                ErrorCode::Storage
+            }
+        }
+    }
+}
+
+/// A run cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CreateRunError {
+    /// The id is taken.
+    #[error("there is a run {run} already: choose another id, or leave it out to get a fresh one")]
+    Exists {
+        /// The id.
+        run: String,
+    },
+    /// One of its texts cannot be kept.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// A number is too large to be kept.
+    #[error("run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
+    OutOfRange {
+        /// The id.
+        run: String,
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        number: u64,
+    },
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// A text cannot be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// Another text has the digest.
+    #[error("another text is kept as {digest}: one of the two was changed")]
+    Differs {
+        /// The digest.
+        digest: Digest,
+    },
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// A batch was refused. Nothing of it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// There is no such run.
+    #[error("there is no run {run}")]
+    NotFound {
+        /// The id.
+        run: String,
+    },
+    /// The namespace has gone on without the writer.
+    #[error(
+        "run {run} has gone on to checkpoint {newest} in namespace `{namespace}`, so checkpoint {sequence} cannot follow: another process writes to this run"
+    )]
+    Superseded {
+        /// The run.
+        run: String,
+        /// The namespace.
+        namespace: String,
+        /// The checkpoint that was to be written.
+        sequence: u64,
+        /// The newest checkpoint there.
+        newest: u64,
+    },
+    /// A task, answers or status record is not under the newest checkpoint.
+    #[error("a {kind} record of run {run} is under checkpoint {sequence} of namespace `{namespace}`, but {newest}: another process writes to this run", newest = newest_text(*newest))]
+    NotUnderNewest {
+        /// The run.
+        run: String,
+        /// The namespace.
+        namespace: String,
+        /// The kind of record.
+        kind: &'static str,
+        /// The checkpoint that it is under.
+        sequence: u64,
+        /// The newest checkpoint there.
+        newest: Option<u64>,
+    },
+    /// A record is not one that this run can keep.
+    #[error("a {kind} record cannot be kept in run {run}: {reason}")]
+    Unfit {
+        /// The run.
+        run: String,
+        /// The kind of record.
+        kind: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// A number is too large to be kept.
+    #[error("the change of run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
+    OutOfRange {
+        /// The id.
+        run: String,
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        number: u64,
+    },
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+fn newest_text(newest: Option<u64>) -> String {
+    match newest {
+        Some(newest) => format!("the newest one is {newest}"),
+        None => "there is none yet".to_owned(),
+    }
+}
+
+/// Something cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such run.
+    #[error("there is no run {run}")]
+    NotFound {
+        /// The id.
+        run: String,
+    },
+    /// A value that a checkpoint refers to is not there.
+    #[error(
+        "the value of channel `{channel}` at checkpoint {version} of run {run} is missing; checkpoints before it may still be whole"
+    )]
+    MissingValue {
+        /// The run.
+        run: String,
+        /// The channel.
+        channel: String,
+        /// The checkpoint that should have written it.
+        version: u64,
+    },
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// A name is not that of one run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// No id begins so.
+    #[error("no run is called `{name}` or begins with it: `graph-host runs list` shows them")]
+    NotFound {
+        /// The name.
+        name: String,
+    },
+    /// `@last`, and there are no runs.
+    #[error("there are no runs yet, so `@last` names none")]
+    NoRuns,
+    /// Another name with `@`.
+    #[error("`{name}` is not a name for a run: it is an id, the beginning of one, or `@last`")]
+    UnknownName {
+        /// The name.
+        name: String,
+    },
+    /// More than one id begins so.
+    #[error("`{name}` is the beginning of more than one run: {}{}; write more of the id", candidates.join(", "), if *more { " and others" } else { "" })]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// Some of the ids, in order.
+        candidates: Vec<String>,
+        /// There are more than those.
+        more: bool,
+    },
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// A run cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AcquireError {
+    /// There is no such run.
+    #[error("there is no run {run}")]
+    NotFound {
+        /// The id.
+        run: String,
+    },
+    /// Somebody has it.
+    #[error("run {run} is held by {}: wait until it is done, or stop it", holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string))]
+    Held {
+        /// The run.
+        run: String,
+        /// Who has it, as far as they have said.
+        holder: Option<Owner>,
+    },
+    /// The lock cannot be made.
+    #[error("the lock {file} cannot be taken: {reason}", file = file.display())]
+    Lock {
+        /// The lock file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+macro_rules! codes {
+    ($($error:ty { $($pattern:pat => $code:expr),* $(,)? })*) => {$(
+        impl $error {
+            /// The code under which an operation that meets this ends.
+            pub const fn code(&self) -> ErrorCode {
+                match self {
+                    $($pattern => $code,)*
+                    Self::Storage(error) => error.code(),
+                }
+            }
+        }
+    )*};
+}
+
+codes! {
+    CreateRunError {
+        Self::Exists { .. } | Self::OutOfRange { .. } => ErrorCode::Storage,
+        Self::Snapshot(error) => error.code(),
+    }
+    SnapshotError { Self::Differs { .. } => ErrorCode::Integrity }
+    CommitError {
+        Self::NotFound { .. } => ErrorCode::NotFound,
+        Self::Superseded { .. } | Self::NotUnderNewest { .. } | Self::Unfit { .. } | Self::OutOfRange { .. } => {
+            ErrorCode::Storage
+        }
+    }
+    ReadError {
+        Self::NotFound { .. } => ErrorCode::NotFound,
+        Self::MissingValue { .. } => ErrorCode::Integrity,
+    }
+    ResolveError {
+        Self::NotFound { .. } | Self::NoRuns | Self::UnknownName { .. } | Self::Ambiguous { .. } => ErrorCode::NotFound,
+    }
+    AcquireError {
+        Self::NotFound { .. } => ErrorCode::NotFound,
+        Self::Held { .. } | Self::Lock { .. } => ErrorCode::Storage,
+    }
+}

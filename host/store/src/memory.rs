@@ -1,0 +1,314 @@
+//! A store in memory: for tests, and for runs that nobody wants to keep.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use graph_core::digest::Digest;
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
+
+use crate::error::{
+    AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
+};
+use crate::plan;
+use crate::resolve::{self, Names};
+use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
+use crate::store::{At, CheckpointStore, Owner, RunGuard, Synchronous, Wanted};
+
+/// Keeps runs as long as it lives. Clones share what they keep.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    runs: BTreeMap<String, Run>,
+    snapshots: BTreeMap<Digest, Arc<str>>,
+    created: u64,
+}
+
+#[derive(Debug)]
+struct Run {
+    row: RunRow,
+    /// The place in the order of creation.
+    order: u64,
+    owner: Option<Owner>,
+    namespaces: HashMap<String, Namespace>,
+}
+
+#[derive(Debug, Default)]
+struct Namespace {
+    /// With their values, in rising sequence.
+    checkpoints: Vec<SignedRecord>,
+    /// For each channel where its values lie, oldest first: the place of the checkpoint, and of the value within it.
+    channels: HashMap<String, Vec<(usize, usize)>>,
+    pending: BTreeMap<(RecordKind, String), SignedRecord>,
+}
+
+impl Namespace {
+    fn push(&mut self, checkpoint: &SignedRecord) {
+        let place = self.checkpoints.len();
+        let mut kept = checkpoint.clone();
+        kept.values.sort_unstable_by(|one, other| one.channel.cmp(&other.channel));
+        for (index, value) in kept.values.iter().enumerate() {
+            match self.channels.get_mut(&value.channel) {
+                Some(places) => places.push((place, index)),
+                None => {
+                    self.channels.insert(value.channel.clone(), vec![(place, index)]);
+                }
+            }
+        }
+        self.checkpoints.push(kept);
+    }
+
+    /// The values of a channel from `base` to `version`.
+    fn values(&self, run: &str, wanted: &Wanted<'_>, found: &mut Vec<ChannelValue>) -> Result<(), ReadError> {
+        let value = |&(place, index): &(usize, usize)| &self.checkpoints[place].values[index];
+        let places = self.channels.get(wanted.channel).map_or(&[][..], Vec::as_slice);
+        let start = places.partition_point(|place| value(place).version < wanted.base);
+        let end = places.partition_point(|place| value(place).version <= wanted.version);
+        let span = places.get(start..end).unwrap_or_default();
+        let missing = |version| {
+            Err(ReadError::MissingValue { run: run.to_owned(), channel: wanted.channel.to_owned(), version })
+        };
+        for (index, place) in span.iter().enumerate() {
+            let value = value(place);
+            let fits = if index == 0 {
+                value.kind == ValueKind::Whole && value.version == wanted.base
+            } else {
+                value.kind == ValueKind::Segment
+            };
+            if !fits {
+                return missing(wanted.base);
+            }
+            found.push(value.clone());
+        }
+        match span.last().map(value) {
+            None => missing(wanted.base),
+            Some(last) if last.version != wanted.version => missing(wanted.version),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+impl State {
+    fn namespace(&self, run: &str, namespace: &str) -> Option<&Namespace> {
+        self.runs.get(run)?.namespaces.get(namespace)
+    }
+
+    fn fits(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        match self.snapshots.get(digest) {
+            Some(kept) if **kept != *text => Err(SnapshotError::Differs { digest: *digest }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Names for MutexGuard<'_, State> {
+    fn last(&mut self) -> Result<Option<String>, StorageError> {
+        let roots = self.runs.values().filter(|run| run.row.parent_id.is_none());
+        Ok(roots.max_by_key(|run| run.order).map(|run| run.row.run_id.clone()))
+    }
+
+    fn beginning(&mut self, prefix: &str, limit: usize) -> Result<Vec<String>, StorageError> {
+        let ids = self.runs.range(prefix.to_owned()..).map(|(id, _)| id);
+        Ok(ids.take_while(|id| id.starts_with(prefix)).take(limit).cloned().collect())
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change is checked before it is made, so a panic cannot leave a half-made one behind.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CheckpointStore for MemoryStore {
+    fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
+        plan::check_row(&run.row)?;
+        let mut state = self.lock();
+        if state.runs.contains_key(&run.row.run_id) {
+            return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
+        }
+        for (index, snapshot) in run.snapshots.iter().enumerate() {
+            state.fits(&snapshot.digest, &snapshot.text)?;
+            let same = |other: &&crate::run::Snapshot| {
+                other.digest == snapshot.digest && other.text != snapshot.text
+            };
+            if run.snapshots[..index].iter().any(|other| same(&other)) {
+                return Err(SnapshotError::Differs { digest: snapshot.digest }.into());
+            }
+        }
+        for snapshot in &run.snapshots {
+            state.snapshots.insert(snapshot.digest, Arc::clone(&snapshot.text));
+        }
+        let order = state.created;
+        state.created += 1;
+        let kept = Run { row: run.row.clone(), order, owner: None, namespaces: HashMap::new() };
+        state.runs.insert(run.row.run_id.clone(), kept);
+        Ok(())
+    }
+
+    fn commit(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        _: Synchronous,
+    ) -> Result<(), CommitError> {
+        plan::check_update(run, update)?;
+        let mut state = self.lock();
+        let Some(kept) = state.runs.get_mut(run) else {
+            return Err(CommitError::NotFound { run: run.to_owned() });
+        };
+        let plans = plan::plan(run, batch, |namespace| {
+            let newest = kept.namespaces.get(namespace).and_then(|namespace| namespace.checkpoints.last());
+            Ok(newest.map(|newest| newest.sequence))
+        })?;
+        for plan in plans {
+            let namespace = match kept.namespaces.get_mut(plan.namespace) {
+                Some(namespace) => namespace,
+                None => kept.namespaces.entry(plan.namespace.to_owned()).or_default(),
+            };
+            if plan.voids() {
+                namespace.pending.clear();
+            }
+            for checkpoint in plan.checkpoints {
+                namespace.push(checkpoint);
+            }
+            for ((kind, task), record) in plan.pending {
+                namespace.pending.insert((kind, task.to_owned()), record.clone());
+            }
+        }
+        update.apply(&mut kept.row);
+        Ok(())
+    }
+
+    fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        Ok(self.lock().runs.get(run).map(|run| run.row.clone()))
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        let state = self.lock();
+        let mut found: Vec<&Run> = state.runs.values().filter(|run| filter.matches(&run.row)).collect();
+        found.sort_by_key(|run| std::cmp::Reverse(run.order));
+        let limit = filter.limit.unwrap_or(usize::MAX);
+        Ok(found.into_iter().take(limit).map(|run| run.row.clone()).collect())
+    }
+
+    fn resolve(&self, name: &str) -> Result<String, ResolveError> {
+        resolve::resolve(name, &mut self.lock())
+    }
+
+    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+        let state = self.lock();
+        let checkpoints = state.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
+        let found = match at {
+            At::Latest => checkpoints.last(),
+            At::Sequence(sequence) => {
+                let place = checkpoints.binary_search_by_key(&sequence, |checkpoint| checkpoint.sequence);
+                place.ok().and_then(|place| checkpoints.get(place))
+            }
+            At::Step(step) => checkpoints.iter().rev().find(|checkpoint| checkpoint.step == step),
+        };
+        Ok(found.map(|found| SignedRecord {
+            kind: found.kind,
+            run: found.run.clone(),
+            namespace: found.namespace.clone(),
+            sequence: found.sequence,
+            step: found.step,
+            task: String::new(),
+            body: Arc::clone(&found.body),
+            digest: found.digest,
+            key_id: found.key_id,
+            signature: found.signature,
+            values: Vec::new(),
+        }))
+    }
+
+    fn checkpoints(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let state = self.lock();
+        let checkpoints = state.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
+        let start =
+            checkpoints.partition_point(|checkpoint| after.is_some_and(|after| checkpoint.sequence <= after));
+        Ok(checkpoints.iter().skip(start).take(limit).cloned().collect())
+    }
+
+    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+        let state = self.lock();
+        let pending =
+            state.namespace(run, namespace).map(|namespace| namespace.pending.values().cloned().collect());
+        Ok(pending.unwrap_or_default())
+    }
+
+    fn values(
+        &self,
+        run: &str,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError> {
+        let state = self.lock();
+        let none = Namespace::default();
+        let namespace = state.namespace(run, namespace).unwrap_or(&none);
+        let mut found = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            namespace.values(run, wanted, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        let mut state = self.lock();
+        state.fits(digest, text)?;
+        state.snapshots.entry(*digest).or_insert_with(|| text.into());
+        Ok(())
+    }
+
+    fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
+        Ok(self.lock().snapshots.get(digest).map(ToString::to_string))
+    }
+
+    fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
+        let mut state = self.lock();
+        let Some(kept) = state.runs.get_mut(run) else {
+            return Err(AcquireError::NotFound { run: run.to_owned() });
+        };
+        if let Some(holder) = &kept.owner {
+            return Err(AcquireError::Held { run: run.to_owned(), holder: Some(holder.clone()) });
+        }
+        kept.owner = Some(owner.clone());
+        Ok(RunGuard::new(run, None, Held { store: self.clone(), run: run.to_owned() }))
+    }
+
+    fn holder(&self, run: &str) -> Result<Option<Owner>, ReadError> {
+        match self.lock().runs.get(run) {
+            Some(run) => Ok(run.owner.clone()),
+            None => Err(ReadError::NotFound { run: run.to_owned() }),
+        }
+    }
+}
+
+/// Gives the run back.
+struct Held {
+    store: MemoryStore,
+    run: String,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(run) = self.store.lock().runs.get_mut(&self.run) {
+            run.owner = None;
+        }
+    }
+}

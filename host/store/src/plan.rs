@@ -1,0 +1,139 @@
+//! What a batch comes to: the same refusals and the same economy for every store.
+
+use std::collections::BTreeMap;
+
+use graph_core::record::{RecordKind, SignedRecord};
+
+use crate::error::{CommitError, CreateRunError};
+use crate::run::{Change, RunRow, RunUpdate};
+
+/// The largest number that every store can keep.
+pub(crate) const LARGEST: u64 = i64::MAX as u64;
+
+/// What is to be written in one namespace.
+#[derive(Debug)]
+pub(crate) struct NamespacePlan<'a> {
+    pub(crate) namespace: &'a str,
+    /// The newest checkpoint once the records so far are taken.
+    head: Option<u64>,
+    /// In rising order.
+    pub(crate) checkpoints: Vec<&'a SignedRecord>,
+    /// What replaces the pending records of the same kind and task.
+    pub(crate) pending: BTreeMap<(RecordKind, &'a str), &'a SignedRecord>,
+}
+
+impl NamespacePlan<'_> {
+    /// Whether the pending records that are stored become void.
+    pub(crate) fn voids(&self) -> bool {
+        !self.checkpoints.is_empty()
+    }
+}
+
+/// Checks a batch and works out what of it is to be written. `head` gives the newest stored checkpoint of a namespace.
+pub(crate) fn plan<'a>(
+    run: &str,
+    batch: &'a [SignedRecord],
+    mut head: impl FnMut(&str) -> Result<Option<u64>, CommitError>,
+) -> Result<Vec<NamespacePlan<'a>>, CommitError> {
+    let mut plans: Vec<NamespacePlan<'a>> = Vec::new();
+    for record in batch {
+        fit(run, record)?;
+        let known = plans.iter().position(|plan| plan.namespace == record.namespace);
+        let index = known.unwrap_or(plans.len());
+        if known.is_none() {
+            let namespace = record.namespace.as_str();
+            let head = head(namespace)?;
+            plans.push(NamespacePlan { namespace, head, checkpoints: Vec::new(), pending: BTreeMap::new() });
+        }
+        let plan = &mut plans[index];
+        let sequence = record.sequence;
+        if record.kind == RecordKind::Checkpoint {
+            if let Some(newest) = plan.head.filter(|newest| *newest >= sequence) {
+                let (run, namespace) = (run.to_owned(), record.namespace.clone());
+                return Err(CommitError::Superseded { run, namespace, sequence, newest });
+            }
+            plan.head = Some(sequence);
+            plan.pending.clear();
+            plan.checkpoints.push(record);
+        } else {
+            if plan.head != Some(sequence) {
+                return Err(CommitError::NotUnderNewest {
+                    run: run.to_owned(),
+                    namespace: record.namespace.clone(),
+                    kind: record.kind.as_str(),
+                    sequence,
+                    newest: plan.head,
+                });
+            }
+            plan.pending.insert((record.kind, &record.task), record);
+        }
+    }
+    Ok(plans)
+}
+
+/// Whether a record is one that the run can keep.
+fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
+    let unfit =
+        |reason: String| Err(CommitError::Unfit { run: run.to_owned(), kind: record.kind.as_str(), reason });
+    if record.run != run {
+        return unfit(format!("it is of run {}", record.run));
+    }
+    for (what, number) in [("sequence", record.sequence), ("step", record.step)] {
+        if number > LARGEST {
+            return Err(CommitError::OutOfRange { run: run.to_owned(), what, number });
+        }
+    }
+    if record.kind == RecordKind::Checkpoint {
+        if !record.task.is_empty() {
+            return unfit(format!("checkpoint {} names a task, `{}`", record.sequence, record.task));
+        }
+    } else if !record.values.is_empty() {
+        return unfit("only a checkpoint brings channel values".to_owned());
+    }
+    for (index, value) in record.values.iter().enumerate() {
+        let channel = &value.channel;
+        if value.version != record.sequence {
+            return unfit(format!(
+                "the value of channel `{channel}` has version {}, but the checkpoint has number {}",
+                value.version, record.sequence
+            ));
+        }
+        if record.values[..index].iter().any(|other| other.channel == *channel) {
+            return unfit(format!("checkpoint {} brings channel `{channel}` twice", record.sequence));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the numbers of an update can be kept.
+pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitError> {
+    let max_steps = match update.max_steps {
+        Change::Set(number) => number,
+        Change::Keep | Change::Clear => 0,
+    };
+    let numbers = [
+        ("time", update.at.0),
+        ("step", update.step.unwrap_or(0)),
+        ("fuel", update.fuel.unwrap_or(0)),
+        ("max_steps", max_steps),
+    ];
+    match numbers.into_iter().find(|(_, number)| *number > LARGEST) {
+        Some((what, number)) => Err(CommitError::OutOfRange { run: run.to_owned(), what, number }),
+        None => Ok(()),
+    }
+}
+
+/// Whether the numbers of a new row can be kept.
+pub(crate) fn check_row(row: &RunRow) -> Result<(), CreateRunError> {
+    let numbers = [
+        ("time of creation", row.created_at.0),
+        ("time of change", row.updated_at.0),
+        ("step", row.step),
+        ("fuel", row.fuel),
+        ("max_steps", row.max_steps.unwrap_or(0)),
+    ];
+    match numbers.into_iter().find(|(_, number)| *number > LARGEST) {
+        Some((what, number)) => Err(CreateRunError::OutOfRange { run: row.run_id.clone(), what, number }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,35 @@
+//! Names that people give to runs.
+
+use crate::error::{ResolveError, StorageError};
+
+/// How many candidates an ambiguous name lists.
+const LISTED: usize = 5;
+
+/// What to look up for a name.
+pub(crate) trait Names {
+    /// The newest run without a parent.
+    fn last(&mut self) -> Result<Option<String>, StorageError>;
+    /// At most `limit` ids that begin with `prefix`, in byte order.
+    fn beginning(&mut self, prefix: &str, limit: usize) -> Result<Vec<String>, StorageError>;
+}
+
+/// Finds the run that a person means.
+pub(crate) fn resolve(name: &str, names: &mut impl Names) -> Result<String, ResolveError> {
+    if name == "@last" {
+        return names.last()?.ok_or(ResolveError::NoRuns);
+    }
+    if name.is_empty() || name.starts_with('@') {
+        return Err(ResolveError::UnknownName { name: name.to_owned() });
+    }
+    let mut candidates = names.beginning(name, LISTED + 1)?;
+    match candidates.len() {
+        0 => Err(ResolveError::NotFound { name: name.to_owned() }),
+        1 => Ok(candidates.remove(0)),
+        // In byte order a whole id comes before every longer one that begins with it.
+        _ if candidates[0] == name => Ok(candidates.remove(0)),
+        count => {
+            candidates.truncate(LISTED);
+            Err(ResolveError::Ambiguous { name: name.to_owned(), candidates, more: count > LISTED })
+        }
+    }
+}

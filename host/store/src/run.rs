@@ -1,0 +1,195 @@
+//! A run's row.
+
+use std::sync::Arc;
+
+use graph_core::digest::Digest;
+use graph_core::graph::Durability;
+use graph_core::record::Status;
+use graph_core::time::Timestamp;
+use graph_core::trust::KeyId;
+use serde::Serialize;
+
+/// A run that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRun {
+    /// The row as it begins. `updated_at` is that of the creation.
+    pub row: RunRow,
+    /// Texts to keep with it, as by [`CheckpointStore::put_snapshot`](crate::CheckpointStore::put_snapshot).
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// A text and its digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The digest, under whatever domain the text has.
+    pub digest: Digest,
+    /// The text.
+    pub text: Arc<str>,
+}
+
+/// What is known of a run without reading its records. It serves listings; what a run really did stands in its signed
+/// records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunRow {
+    /// The run's id.
+    pub run_id: String,
+    /// The graph's id.
+    pub graph_id: String,
+    /// Where the graph's file lies, relative to the project.
+    pub graph_path: Option<String>,
+    /// The run that started this one as a child.
+    pub parent_id: Option<String>,
+    /// The run at the root of the tree; its own id where there is no parent.
+    pub root_id: String,
+    /// The run that this one continues.
+    pub continuation_of: Option<String>,
+    /// The run that continues this one.
+    pub continuation_id: Option<String>,
+    /// The first run of the chain of continuations.
+    pub chain_root_id: Option<String>,
+    /// The status, as far as it has been written.
+    pub status: Status,
+    /// The process that last ran it.
+    pub pid: Option<u32>,
+    /// Supersteps committed.
+    pub step: u64,
+    /// Fuel used.
+    pub fuel: u64,
+    /// The result, JSON text.
+    pub result: Option<Arc<str>>,
+    /// The error, JSON text.
+    pub error: Option<Arc<str>>,
+    /// The digest of the graph.
+    pub graph: Digest,
+    /// The digest of the canonical inputs.
+    pub inputs: Digest,
+    /// The digest of the manifest.
+    pub manifest: Digest,
+    /// The digest of what the run is pinned to.
+    pub pins: Digest,
+    /// The seed.
+    pub seed: Digest,
+    /// The key that signs its records.
+    pub key: KeyId,
+    /// The durability mode.
+    pub durability: Durability,
+    /// What stands in for the graph's `max_steps`.
+    pub max_steps: Option<u64>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When the row was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What becomes of an optional field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Change<T> {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It gets a value.
+    Set(T),
+    /// It goes away.
+    Clear,
+}
+
+impl<T: Clone> Change<T> {
+    pub(crate) fn apply(&self, field: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Set(value) => *field = Some(value.clone()),
+            Self::Clear => *field = None,
+        }
+    }
+}
+
+impl<T> Change<T> {
+    /// Whether the field changes, and what to.
+    pub(crate) fn parts(&self) -> (bool, Option<&T>) {
+        match self {
+            Self::Keep => (false, None),
+            Self::Set(value) => (true, Some(value)),
+            Self::Clear => (true, None),
+        }
+    }
+}
+
+/// What changes in a run's row. Everything not named stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunUpdate {
+    /// When.
+    pub at: Timestamp,
+    /// The new status.
+    pub status: Option<Status>,
+    /// Supersteps committed.
+    pub step: Option<u64>,
+    /// Fuel used.
+    pub fuel: Option<u64>,
+    /// The process that runs it.
+    pub pid: Change<u32>,
+    /// The result, JSON text.
+    pub result: Change<Arc<str>>,
+    /// The error, JSON text.
+    pub error: Change<Arc<str>>,
+    /// The run that continues this one.
+    pub continuation_id: Change<String>,
+    /// What stands in for the graph's `max_steps`.
+    pub max_steps: Change<u64>,
+    /// The digest of the graph, when a change was accepted.
+    pub graph: Option<Digest>,
+    /// The digest of the inputs, when a resume brought new ones.
+    pub inputs: Option<Digest>,
+    /// The digest of the manifest, when a change was accepted.
+    pub manifest: Option<Digest>,
+    /// The digest of the pins, when a change was accepted.
+    pub pins: Option<Digest>,
+}
+
+impl RunUpdate {
+    /// A change of the status.
+    pub fn status(at: Timestamp, status: Status) -> Self {
+        Self { at, status: Some(status), ..Self::default() }
+    }
+
+    pub(crate) fn apply(&self, row: &mut RunRow) {
+        fn set<T: Copy>(field: &mut T, new: Option<T>) {
+            if let Some(new) = new {
+                *field = new;
+            }
+        }
+        row.updated_at = self.at;
+        set(&mut row.status, self.status);
+        set(&mut row.step, self.step);
+        set(&mut row.fuel, self.fuel);
+        set(&mut row.graph, self.graph);
+        set(&mut row.inputs, self.inputs);
+        set(&mut row.manifest, self.manifest);
+        set(&mut row.pins, self.pins);
+        self.pid.apply(&mut row.pid);
+        self.result.apply(&mut row.result);
+        self.error.apply(&mut row.error);
+        self.continuation_id.apply(&mut row.continuation_id);
+        self.max_steps.apply(&mut row.max_steps);
+    }
+}
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only runs with this status.
+    pub status: Option<Status>,
+    /// Only runs of this graph.
+    pub graph_id: Option<String>,
+    /// Only the tree of this root run.
+    pub root_id: Option<String>,
+    /// At most so many; `None` for all.
+    pub limit: Option<usize>,
+}
+
+impl RunFilter {
+    pub(crate) fn matches(&self, row: &RunRow) -> bool {
+        self.status.is_none_or(|status| status == row.status)
+            && self.graph_id.as_ref().is_none_or(|graph| *graph == row.graph_id)
+            && self.root_id.as_ref().is_none_or(|root| *root == row.root_id)
+    }
+}

@@ -1,0 +1,171 @@
+//! The contract of a store.
+
+use std::fmt;
+
+use graph_core::digest::Digest;
+use graph_core::record::{ChannelValue, SignedRecord};
+use graph_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError};
+use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
+
+/// Keeps runs. Calls block, so an asynchronous caller makes them from a thread that may.
+///
+/// Per run and namespace a store keeps a line of checkpoints in strictly rising sequence, and **pending** records: what
+/// tasks, answers and the status have come to since the newest checkpoint. A checkpoint makes every pending record
+/// before it void.
+pub trait CheckpointStore: fmt::Debug + Send + Sync {
+    /// Adds a run with the texts it is pinned to, in one transaction. It is durable on return if the run's durability
+    /// is `sync`.
+    fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError>;
+
+    /// Writes a batch of records and the change of the run's row, all or nothing, in one transaction.
+    ///
+    /// Records are taken in order. A checkpoint needs a higher sequence than the newest one of its namespace and voids
+    /// the pending records there; any other record must be under the newest checkpoint, and replaces the one of the
+    /// same kind and task. What a later record of the batch voids or replaces is not written at all. An empty batch
+    /// changes only the run's row.
+    fn commit(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), CommitError>;
+
+    /// A run's row; `None` if there is no such run.
+    fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError>;
+
+    /// The rows of runs, the one created last first. Creation order is the store's own and does not depend on clocks.
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError>;
+
+    /// The id of the run that a person names: a whole id, a prefix that only one id has, or `@last`, the newest run
+    /// without a parent.
+    fn resolve(&self, name: &str) -> Result<String, ResolveError>;
+
+    /// One checkpoint, without its values; `None` if there is none there.
+    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError>;
+
+    /// At most `limit` checkpoints of a namespace with sequence numbers above `after`, in order, each with the values
+    /// that it changed in order of channels. An empty list is the end.
+    fn checkpoints(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError>;
+
+    /// The records under the newest checkpoint: tasks, then answers, then the status; each kind in byte order of its
+    /// task ids.
+    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError>;
+
+    /// What channels are made of: for each wanted one, in the order wanted, the whole value at `base` and then the
+    /// segments up to `version`. A value that is missing is an error.
+    fn values(
+        &self,
+        run: &str,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError>;
+
+    /// Keeps a text under its digest: a graph document, a manifest, inputs, pins. Putting it again changes nothing; a
+    /// different text under the same digest is refused. Which domain the digest has is the caller's business.
+    fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError>;
+
+    /// The text kept under a digest; `None` if there is none.
+    fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError>;
+
+    /// Takes a run for this process: until the guard is dropped, or the process ends in whatever way, nobody else gets
+    /// it.
+    fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError>;
+
+    /// Who holds a run at this moment; `None` if nobody does, whatever the run's row says. A run that is `running` and
+    /// held by nobody was cut short.
+    fn holder(&self, run: &str) -> Result<Option<Owner>, ReadError>;
+}
+
+/// How hard a commit is pressed into the disk before it returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Synchronous {
+    /// On stable storage: it survives a loss of power, and so does every commit before it.
+    #[default]
+    Full,
+    /// With the operating system: it survives the end of this process, and a loss of power may take the newest commits,
+    /// always from the end.
+    Normal,
+}
+
+/// Which checkpoint of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The newest.
+    Latest,
+    /// The one with this sequence number.
+    Sequence(u64),
+    /// The newest one after this number of supersteps.
+    Step(u64),
+}
+
+/// A channel at a checkpoint, as its stamp there says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// The channel.
+    pub channel: &'a str,
+    /// The version of the whole value to start from.
+    pub base: u64,
+    /// The version of the last value that counts; `base` or later.
+    pub version: u64,
+}
+
+/// A process that holds a run. It is for people to read: what keeps others out is the lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The process id.
+    pub pid: u32,
+    /// The machine's name.
+    pub host: String,
+    /// Since when it has held the run.
+    pub since: Timestamp,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} on {} since {}", self.pid, self.host, self.since)
+    }
+}
+
+/// Holds a run until it is dropped.
+#[must_use = "the run is released as soon as the guard is dropped"]
+pub struct RunGuard {
+    run: String,
+    abandoned: Option<Owner>,
+    _held: Box<dyn Send + Sync>,
+}
+
+impl RunGuard {
+    pub(crate) fn new(run: &str, abandoned: Option<Owner>, held: impl Send + Sync + 'static) -> Self {
+        Self { run: run.to_owned(), abandoned, _held: Box::new(held) }
+    }
+
+    /// The run that is held.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Who had the run before and ended without giving it back.
+    pub fn abandoned(&self) -> Option<&Owner> {
+        self.abandoned.as_ref()
+    }
+}
+
+impl fmt::Debug for RunGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunGuard")
+            .field("run", &self.run)
+            .field("abandoned", &self.abandoned)
+            .finish_non_exhaustive()
+    }
+}
