@@ -1,1 +1,58 @@
-fn main() {}
+//! The graph-host command.
+
+mod command;
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+use graph_host::context::Context;
+use graph_host::error::Error;
+use graph_host::exit::Exit;
+use graph_host::output::Output;
+
+use crate::command::Command;
+
+/// Runs state graphs of sandboxed, signed WebAssembly components.
+#[derive(Debug, Parser)]
+#[command(name = "graph-host", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    /// Print one JSON document on stdout, errors included
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let output = Output::new(cli.json);
+    let ended = Context::new(cli.json).and_then(|context| cli.command.run(&context));
+    ended.unwrap_or_else(|error| {
+        output.error(&error);
+        error.exit()
+    })
+    .into()
+}
+
+/// A command line that clap does not take: help and version are no errors, and with `--json` an error is JSON.
+fn usage(error: &clap::Error) -> ExitCode {
+    let asked_for_json = std::env::args_os().take_while(|arg| arg != OsStr::new("--")).any(|arg| arg == "--json");
+    if !error.use_stderr() {
+        let _ = write!(anstream::stdout(), "{}", error.render().ansi());
+        return Exit::Ok.into();
+    }
+    if asked_for_json {
+        let text = error.render().to_string();
+        let message = text.trim().trim_start_matches("error: ");
+        Output::new(true).error(&Error::usage(message));
+    } else {
+        let _ = write!(anstream::stderr(), "{}", error.render().ansi());
+    }
+    Exit::Usage.into()
+}

@@ -1,0 +1,176 @@
+//! The error at the edge: what a library error means to whoever typed the command.
+
+use std::fmt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+
+type Source = Box<dyn miette::Diagnostic + Send + Sync>;
+
+/// Why a command could not do what it was asked: an exit code, a stable name, a message and what to do about it.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    exit: Exit,
+    code: &'static str,
+    message: String,
+    help: Option<String>,
+    details: Option<Value>,
+    related: Vec<Source>,
+}
+
+/// What a command comes to.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of that exit code. `code` is its stable name in `--json`, such as `not_found`.
+    pub fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            exit,
+            code,
+            message: message.into(),
+            help: None,
+            details: None,
+            related: Vec::new(),
+        }))
+    }
+
+    /// A wrong command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, "usage", message)
+    }
+
+    /// A document that cannot be used.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Exit::InvalidDocument, "invalid_document", message)
+    }
+
+    /// Something that is not allowed.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(Exit::Denied, "denied", message)
+    }
+
+    /// Something that does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, "not_found", message)
+    }
+
+    /// Bytes that are not what they should be.
+    pub fn integrity(message: impl Into<String>) -> Self {
+        Self::new(Exit::Integrity, "integrity", message)
+    }
+
+    /// A place that cannot be read or written.
+    pub fn storage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Storage, "storage", message)
+    }
+
+    /// A file that cannot be read. One that does not exist is [`Exit::NotFound`].
+    pub fn read(what: &str, path: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind as Kind;
+        let shown = path.display();
+        match error.kind() {
+            Kind::NotFound => Self::not_found(format!("{what} {shown} does not exist")),
+            Kind::PermissionDenied => {
+                Self::storage(format!("{what} {shown} may not be read")).help("check its permissions")
+            }
+            Kind::IsADirectory => Self::usage(format!("{what} {shown} is a folder, a file is needed")),
+            Kind::InvalidData => Self::invalid(format!("{what} {shown} is not text in UTF-8")),
+            _ => Self::storage(format!("{what} {shown} cannot be read: {error}")),
+        }
+    }
+
+    /// A file or folder that cannot be written.
+    pub fn write(what: &str, path: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind as Kind;
+        let shown = path.display();
+        let failure = Self::storage(format!("{what} {shown} cannot be written: {error}"));
+        match error.kind() {
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
+                failure.help("make the folder writable, or work in another one")
+            }
+            Kind::StorageFull | Kind::QuotaExceeded => failure.help("free some space on that disk and try again"),
+            _ => failure,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// More for a program: the members of this object join the error in `--json`.
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.0.details = Some(details);
+        self
+    }
+
+    /// A diagnostic that is shown below the message.
+    #[must_use]
+    pub fn related(mut self, diagnostic: impl miette::Diagnostic + Send + Sync + 'static) -> Self {
+        self.0.related.push(Box::new(diagnostic));
+        self
+    }
+
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        self.0.exit
+    }
+
+    /// The stable name.
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The message.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What to do about it, if there is something to say.
+    pub fn help_text(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// The error as `--json` prints it.
+    pub fn to_json(&self) -> Value {
+        let mut error = json!({ "code": self.0.code, "exit": self.0.exit.code(), "message": self.0.message });
+        if let Some(help) = &self.0.help {
+            error["help"] = Value::from(help.as_str());
+        }
+        if let Some(Value::Object(details)) = &self.0.details {
+            for (key, value) in details {
+                error[key] = value.clone();
+            }
+        }
+        json!({ "error": error })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::output::printable(&self.0.message))
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl miette::Diagnostic for Error {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.0.help.as_deref().map(|help| Box::new(crate::output::printable(help).into_owned()) as Box<dyn fmt::Display>)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
+        if self.0.related.is_empty() {
+            return None;
+        }
+        Some(Box::new(self.0.related.iter().map(|source| &**source as &dyn miette::Diagnostic)))
+    }
+}

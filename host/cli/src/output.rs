@@ -1,0 +1,127 @@
+//! Where output goes: results on stdout, everything else on stderr, colours only where a person looks.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// Text that is neither good nor bad but belongs to the frame.
+pub const DIM: Style = Style::new().dimmed();
+/// Names worth finding again.
+pub const BOLD: Style = Style::new().bold();
+/// Something that went well.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// Something to look at.
+pub const CAUTION: Style = AnsiColor::Yellow.on_default();
+/// Something that went wrong.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// The text with everything escaped that a terminal would act on.
+pub fn printable(text: &str) -> std::borrow::Cow<'_, str> {
+    let acts = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(acts) {
+        return text.into();
+    }
+    text.chars().map(|c| if acts(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect::<String>().into()
+}
+
+/// The text between a style's escape sequences. Whether they reach the screen is decided where it is printed.
+pub fn styled(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// How a command speaks.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// With `json`, one JSON document on stdout and nothing else there.
+    pub const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether stdout carries one JSON document.
+    pub const fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Whether a person sits at both ends, so that a question can be asked.
+    pub fn can_ask(self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Prints the command's JSON document.
+    pub fn document(self, value: &Value) -> Result<()> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Error::storage(format!("the result cannot be written as JSON: {error}")))?;
+        quiet_pipe(writeln!(io::stdout().lock(), "{text}"))
+    }
+
+    /// Prints a line of the result, for people. Styles are dropped where stdout is no terminal, or with `NO_COLOR`.
+    pub fn line(self, text: impl Display) -> Result<()> {
+        quiet_pipe(writeln!(anstream::stdout().lock(), "{text}"))
+    }
+
+    /// Prints a line about what is going on, on stderr.
+    pub fn note(self, text: impl Display) {
+        // Where stderr is gone there is nobody to tell.
+        let _ = writeln!(anstream::stderr().lock(), "{text}");
+    }
+
+    /// Prints a warning on stderr.
+    pub fn warn(self, text: impl Display) {
+        let text = text.to_string();
+        self.note(format_args!("{} {}", styled(CAUTION, "warning:"), printable(&text)));
+    }
+
+    /// Prints why the command ended, in the form that was asked for.
+    pub fn error(self, error: &Error) {
+        if self.json {
+            let _ = self.document(&error.to_json());
+        } else {
+            self.report(error);
+        }
+    }
+
+    /// Prints a diagnostic with its snippets and help on stderr.
+    pub fn report(self, diagnostic: &dyn miette::Diagnostic) {
+        let mut text = String::new();
+        if handler().render_report(&mut text, diagnostic).is_err() {
+            text = format!("error: {diagnostic}\n");
+        }
+        let _ = write!(anstream::stderr().lock(), "{text}");
+    }
+}
+
+fn handler() -> miette::GraphicalReportHandler {
+    let width = terminal_width();
+    miette::GraphicalReportHandler::new_themed(if colours() {
+        miette::GraphicalTheme::unicode()
+    } else {
+        miette::GraphicalTheme::unicode_nocolor()
+    })
+    .with_width(width)
+    .with_links(false)
+}
+
+fn colours() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}
+
+fn terminal_width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width >= 40).unwrap_or(100)
+}
+
+/// A reader that has seen enough is no error.
+fn quiet_pipe(written: io::Result<()>) -> Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Error::storage(format!("stdout cannot be written: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
