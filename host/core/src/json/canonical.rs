@@ -147,7 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::json::parse::tests::any_json;
+    use crate::json::any_json;
     use crate::json::parse_strict;
 
     /// RFC 8785, appendix B: IEEE-754 bits and the text.

@@ -1,0 +1,295 @@
+#![allow(clippy::unwrap_used)]
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::json::any_json;
+use crate::template::Root;
+
+fn run_mode(
+    template: &Value,
+    state: &Value,
+    mode: TemplateMode,
+) -> (Result<Value, TemplateError>, Vec<String>) {
+    let mut missing = Vec::new();
+    let template = ValueTemplate::parse(template).unwrap();
+    let scope = Scope::new().with("state", Root::Value(state));
+    let value = template.evaluate(&scope, mode, &mut missing);
+    (value, missing)
+}
+
+fn run(template: &Value, state: &Value) -> Value {
+    run_mode(template, state, TemplateMode::Lenient).0.unwrap()
+}
+
+fn text(template: &str, state: &Value) -> Value {
+    run(&json!(template), state)
+}
+
+#[test]
+fn a_whole_expression_keeps_the_type() {
+    let state = json!({"n": 9_007_199_254_740_993_u64, "list": [1, {"a": null}], "t": true, "s": "x"});
+    assert_eq!(text("${state.n}", &state), json!(9_007_199_254_740_993_u64));
+    assert_eq!(text("${ state.list }", &state), json!([1, {"a": null}]));
+    assert_eq!(text("${state.list[-1].a}", &state), json!(null));
+    assert_eq!(text("${state}", &state), state);
+    assert_eq!(text("${'lit'}", &state), json!("lit"));
+    assert_eq!(text(" ${state.t}", &state), json!(" true"));
+    assert_eq!(
+        run(&json!({"a": ["${state.t}", 1, "${state.s}!"], "${state.s}": 2}), &state),
+        json!({"a": [true, 1, "x!"], "${state.s}": 2}),
+        "object keys are literal"
+    );
+}
+
+#[test]
+fn inside_text_values_become_text() {
+    let state = json!({"s": "x\"y", "n": 3.0, "b": false, "z": null, "o": {"b": [1, "q"], "a": 1.5}});
+    assert_eq!(text("<${state.s}|${state.n}|${state.b}>", &state), json!("<x\"y|3|false>"));
+    assert_eq!(text("<${state.z}|${state.none}>", &state), json!("<|>"));
+    assert_eq!(text("o=${state.o}", &state), json!(r#"o={"a":1.5,"b":[1,"q"]}"#));
+    assert_eq!(text("${state.s}${state.s}", &state), json!("x\"yx\"y"));
+    assert_eq!(text("{\"z\": ${state.z | json}}", &state), json!("{\"z\": null}"));
+}
+
+#[test]
+fn escapes_are_literal() {
+    let state = json!({"s": "v"});
+    assert_eq!(text("$${state.s}", &state), json!("${state.s}"));
+    assert_eq!(text("$$${state.s}", &state), json!("$${state.s}"));
+    assert_eq!(text("$ $$ {} $x ${state.s} $", &state), json!("$ $$ {} $x v $"));
+    assert_eq!(text("a$${b} ${state.s}", &state), json!("a${b} v"));
+    assert_eq!(ValueTemplate::parse(&json!({"a": "$${x}"})).unwrap().literal(), Some(&json!({"a": "${x}"})));
+}
+
+#[test]
+fn the_first_that_is_not_null_is_taken() {
+    let state = json!({"z": null, "f": false, "e": "", "l": []});
+    assert_eq!(text("${state.none || state.z || 'text'}", &state), json!("text"));
+    assert_eq!(text("${state.f || 1}", &state), json!(false));
+    assert_eq!(text("${state.e || \"x\"}", &state), json!(""));
+    assert_eq!(text("${state.l || 1}", &state), json!([]));
+    for (literal, value) in [
+        ("'a || b } | c'", json!("a || b } | c")),
+        (r"'it\'s \\ \n'", json!("it's \\ \n")),
+        ("-12", json!(-12)),
+        ("18446744073709551615", json!(u64::MAX)),
+        ("1.5e3", json!(1500.0)),
+        ("true", json!(true)),
+        ("null", json!(null)),
+        ("[]", json!([])),
+        ("{ }", json!({})),
+    ] {
+        assert_eq!(text(&format!("${{state.none||{literal}}}"), &state), value, "{literal}");
+    }
+    assert_eq!(text("${state.none || state.z || state.gone}", &state), json!(null));
+}
+
+#[test]
+fn pipes_convert() {
+    let state = json!({"o": {"b": 1, "a": "é"}, "s": "Äb", "j": "{\"x\": [1]}", "l": [1, 2], "z": null});
+    assert_eq!(text("${state.o | json}", &state), json!(r#"{"a":"é","b":1}"#));
+    assert_eq!(text("${state.o|keys}", &state), json!(["a", "b"]));
+    assert_eq!(text("${state.o | keys | length}", &state), json!(2));
+    assert_eq!(text("${state.s | length} ${state.s | upper} ${state.s | lower}", &state), json!("2 ÄB äb"));
+    assert_eq!(text("${state.j | from_json}", &state), json!({"x": [1]}));
+    assert_eq!(text("${state.l | length}", &state), json!(2));
+    assert_eq!(text("${state.z | upper}", &state), json!(null));
+    assert_eq!(text("${state.z | json}", &state), json!("null"));
+    assert_eq!(text("${state.z | json || 'none'}", &state), json!("none"));
+    assert_eq!(text("${state.none | length || 0}", &state), json!(0));
+    let fails =
+        |template: &str| run_mode(&json!(template), &state, TemplateMode::Lenient).0.unwrap_err().to_string();
+    assert_eq!(fails("${state.l | upper}"), "`${state.l | upper}`: `upper` takes text, not a list");
+    assert_eq!(fails("${state.l | keys}"), "`${state.l | keys}`: `keys` takes an object, not a list");
+    assert_eq!(
+        fails("${state.s | from_json}"),
+        "`${state.s | from_json}`: `from_json` takes JSON text, not this text: expected value at line 1, column 1"
+    );
+}
+
+#[test]
+fn missing_paths_are_recorded_or_refused() {
+    let state = json!({"z": null});
+    let template =
+        json!({"a": "${state.a}", "b": "x${state.a}${state.b.c}", "c": "${state.z}", "d": "${state.d || 1}"});
+    let (value, missing) = run_mode(&template, &state, TemplateMode::Lenient);
+    assert_eq!(value.unwrap(), json!({"a": null, "b": "x", "c": null, "d": 1}));
+    assert_eq!(missing, ["state.a", "state.b.c"]);
+
+    let (value, missing) = run_mode(&json!("${state.a.b}"), &state, TemplateMode::Strict);
+    assert_eq!(
+        value.unwrap_err().to_string(),
+        "`${state.a.b}`: there is nothing at `state.a.b`, and `templates: strict` makes that an error; \
+         write `${state.a.b || null}` where it may be missing"
+    );
+    assert!(missing.is_empty());
+    let allowed = json!(["${state.z}", "${state.a || state.b}", "${state.a || null}"]);
+    assert_eq!(run_mode(&allowed, &state, TemplateMode::Strict).0.unwrap(), json!([null, null, null]));
+    let root = run_mode(&json!("${result.x}"), &state, TemplateMode::Lenient);
+    assert_eq!(root, (Ok(json!(null)), vec!["result.x".to_owned()]));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    for (template, offset, message, help) in [
+        (
+            "${state.a + [1]}",
+            10,
+            "`+` cannot stand here: templates look values up; they do not compute",
+            "reducer: append",
+        ),
+        ("n: ${state.a + 1}", 13, "do not compute", "reducer: sum"),
+        ("${a == b}", 4, "`==` cannot stand here", "condition"),
+        ("${a > 1}", 4, "`>` cannot stand here", "op: gt"),
+        ("${a && b}", 4, "`&&`", "condition"),
+        ("${a ? b : c}", 4, "`?`", "condition"),
+        ("${not a}", 6, "cannot stand here", ""),
+        ("${x:-0}", 3, "`:-`", "${a || b || 'text'}"),
+        ("${a ?? b}", 4, "`??`", "||"),
+        ("${a or b}", 4, "`or`", "||"),
+        ("${a * 2}", 4, "`*`", "compute in a node"),
+        ("${len(a)}", 5, "`(`", "${state.list | length}"),
+        ("${a | size}", 6, "no pipe `size`", "json, from_json, length"),
+        ("${a | lenght}", 6, "no pipe `lenght`", "did you mean `length`"),
+        ("${a | }", 6, "a pipe is missing", ""),
+        ("${}", 2, "the template is empty", "${state.key}"),
+        ("${  }", 4, "the template is empty", ""),
+        ("${a || }", 7, "a value is missing after `||`", ""),
+        ("${a", 3, "`}` that closes", "$${"),
+        ("${", 2, "`}` that closes", "$${"),
+        ("${a || 'b}", 7, "quote is not closed", ""),
+        ("${a || [1]}", 7, "only an empty `[]`", "YAML"),
+        ("${1a}", 3, "cannot stand here", ""),
+        ("${a.}", 4, "a key is missing", ""),
+        ("${a..b}", 4, "a key is missing", ""),
+        ("${${a}}", 2, "cannot stand here", ""),
+    ] {
+        let error = ValueTemplate::parse(&json!({"x": [0, template]})).unwrap_err();
+        assert_eq!(error.pointer, ["x", "1"]);
+        assert_eq!(error.offset, offset, "{template}: {error:?}");
+        assert!(error.message.contains(message), "{template}: {error:?}");
+        assert!(error.help.clone().unwrap_or_default().contains(help), "{template}: {error:?}");
+    }
+}
+
+#[test]
+fn literals_and_paths_are_told() {
+    let template = ValueTemplate::parse(&json!({"a": 1, "b": ["x"]})).unwrap();
+    assert_eq!(template.literal(), Some(&json!({"a": 1, "b": ["x"]})));
+    assert_eq!(template.paths().count(), 0);
+
+    let template =
+        ValueTemplate::parse(&json!({"a": "${state.x || inputs.y}", "b": ["-", "${result}!"]})).unwrap();
+    assert_eq!(template.literal(), None);
+    let uses: Vec<_> =
+        template.paths().map(|used| (used.path.to_string(), used.optional, used.pointer.join("/"))).collect();
+    assert_eq!(
+        uses,
+        [
+            ("state.x".to_owned(), true, "a".to_owned()),
+            ("inputs.y".to_owned(), true, "a".to_owned()),
+            ("result".to_owned(), false, "b/1".to_owned())
+        ]
+    );
+    assert_eq!(ValueTemplate::parse(&json!("${state.x}")).unwrap().as_path().unwrap().as_str(), "state.x");
+    assert!(ValueTemplate::parse(&json!("${state.x | json}")).unwrap().as_path().is_none());
+    assert!(ValueTemplate::parse(&json!("${state.x || 1}")).unwrap().as_path().is_none());
+}
+
+#[test]
+fn a_named_value_is_not_copied() {
+    let state = json!({"big": [1, 2, 3]});
+    let template = ValueTemplate::parse(&json!("${state.big}")).unwrap();
+    let scope = Scope::new().with("state", Root::Value(&state));
+    let value = template.evaluate_borrowed(&scope, TemplateMode::Lenient, &mut Vec::new()).unwrap();
+    assert!(matches!(value, Cow::Borrowed(value) if std::ptr::eq(value, &raw const state["big"])));
+}
+
+#[test]
+fn results_are_bounded() {
+    let mut deep = json!(1);
+    for _ in 0..MAX_DEPTH {
+        deep = json!([deep]);
+    }
+    assert_eq!(text("${state}", &deep), deep);
+    let error = run_mode(&json!(["${state}"]), &deep, TemplateMode::Lenient).0.unwrap_err();
+    assert_eq!(error, TemplateError::TooDeep);
+
+    let state = json!({"s": "x".repeat(MAX_SIZE / 4)});
+    let copies = |count: usize| vec![json!("${state.s}"); count].into();
+    assert!(run_mode(&copies(3), &state, TemplateMode::Lenient).0.is_ok());
+    assert_eq!(run_mode(&copies(4), &state, TemplateMode::Lenient).0, Err(TemplateError::TooLarge));
+    let inside = json!("-${state.s}".repeat(5));
+    assert_eq!(run_mode(&inside, &state, TemplateMode::Lenient).0, Err(TemplateError::TooLarge));
+}
+
+/// Strings in which templates, their parts and their escapes are frequent.
+fn template_text() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("${state.a}"),
+        Just("${"),
+        Just("$"),
+        Just("}"),
+        Just("$${"),
+        Just("state"),
+        Just(".a"),
+        Just("[0]"),
+        Just("||"),
+        Just("|"),
+        Just(" json"),
+        Just("'q'"),
+        Just("'"),
+        Just("\\"),
+        Just("é"),
+        Just("-1"),
+        Just("${x}")
+    ];
+    prop::collection::vec(part, 0..10).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn parsing_and_evaluating_never_panic(template in template_text(), state in any_json()) {
+        match ValueTemplate::parse(&json!([template])) {
+            Err(error) => prop_assert!(error.offset <= template.len()),
+            Ok(template) => {
+                let scope = Scope::new().with("state", Root::Value(&state));
+                let _ = template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new());
+                let _ = template.evaluate(&scope, TemplateMode::Strict, &mut Vec::new());
+            }
+        }
+    }
+
+    #[test]
+    fn data_is_never_evaluated(data in template_text(), secret in "[A-Z]{8}") {
+        let state = json!({"a": data, "x": secret, "l": [data]});
+        prop_assert_eq!(text("${state.a}", &state), json!(data));
+        prop_assert_eq!(text("<${state.a}>", &state), json!(format!("<{data}>")));
+        prop_assert_eq!(text("${state.l}${state.none || state.a}", &state),
+            json!(format!("{}{data}", json::canonical_string(&json!([data])))));
+        prop_assert_eq!(run(&json!({"k": ["${state.a}"]}), &state), json!({"k": [data]}));
+    }
+
+    #[test]
+    fn values_without_templates_mean_themselves(value in any_json()) {
+        prop_assume!(!value.to_string().contains("${"));
+        let template = ValueTemplate::parse(&value).unwrap();
+        prop_assert_eq!(template.literal(), Some(&value));
+        prop_assert_eq!(run(&value, &json!(null)), value);
+    }
+
+    #[test]
+    fn escaped_text_means_itself(text in template_text()) {
+        // A `$` right before `${` would read as a part of the escape.
+        prop_assume!(!text.contains("$${"));
+        let escaped = text.replace("${", "$${");
+        prop_assert_eq!(run(&json!(escaped), &json!({"a": 1})), json!(text));
+    }
+
+    #[test]
+    fn a_whole_expression_is_the_value(value in any_json()) {
+        prop_assert_eq!(text("${state}", &value), value.clone());
+        prop_assert_eq!(text("${state.v}", &json!({"v": value})), value);
+    }
+}

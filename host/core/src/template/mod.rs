@@ -1,0 +1,22 @@
+//! Templates: `${path}` in the strings of a document, filled in from the state, the inputs and the like. A template
+//! looks values up; it does not compute.
+//!
+//! ```text
+//! expression  = alternative { "||" alternative }          the first that is not null
+//! alternative = ( path | literal ) { "|" pipe }
+//! pipe        = "json" | "from_json" | "length" | "keys" | "upper" | "lower"
+//! literal     = 'text' | "text" | number | true | false | null | [] | {}
+//! path        = root { "." key | "[" index "]" | "['" key "']" }
+//! ```
+
+mod evaluate;
+mod expression;
+mod path;
+mod scope;
+mod value;
+
+pub use evaluate::{MAX_SIZE, TemplateError};
+pub use expression::Pipe;
+pub use path::{Path, PathSyntaxError, Segment};
+pub use scope::{Fields, Root, Scope};
+pub use value::{PathUse, TemplateSyntaxError, ValueTemplate};
