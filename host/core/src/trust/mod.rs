@@ -1,6 +1,48 @@
 //! Who may be believed, and about what: keys, signatures, the trust store, and the one door through which component
 //! bytes enter.
 
+mod component;
+mod dsse;
 mod key;
+mod statement;
+mod store;
+mod structure;
 
+pub use component::{EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component};
+pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
+pub use statement::{
+    ComponentStatement, PREDICATE_TYPE, Predicate, STATEMENT_TYPE, StatementError, make_statement,
+};
+pub use store::{ItemPattern, KeyName, KeyRefusal, ParsePatternError, Revocation, TrustStore, TrustedKey};
+pub use structure::NotAComponent;
+
+/// A text from outside as messages show it: on one line, of bounded length, without characters that a terminal would
+/// act on or that reorder the text around them.
+fn shown(text: &str) -> String {
+    const MOST: usize = 200;
+    let mut shown = String::new();
+    for (index, c) in text.chars().enumerate() {
+        let acts = c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        match (index, acts) {
+            (MOST.., _) => return shown + "…",
+            (_, true) => shown.extend(c.escape_unicode()),
+            (_, false) => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Refuses anything but an object at these places (RFC 6901), where there is something: a list of values in the order
+/// of the fields would otherwise be taken for one.
+fn objects_at(value: &serde_json::Value, pointers: &[&str]) -> Result<(), String> {
+    match pointers.iter().find(|pointer| value.pointer(pointer).is_some_and(|found| !found.is_object())) {
+        Some(&"") => Err("it has to be an object".to_owned()),
+        Some(pointer) => Err(format!("`{}` has to be an object", pointer[1..].replace('/', "."))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

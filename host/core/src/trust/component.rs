@@ -1,0 +1,359 @@
+//! The one door through which component bytes enter.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::dsse::{Envelope, EnvelopeError, EnvelopeSignature};
+use super::key::{KeyId, SigningKey};
+use super::shown;
+use super::statement::{ComponentStatement, StatementError};
+use super::store::{KeyName, KeyRefusal, TrustStore, TrustedKey};
+use super::structure::{self, NotAComponent};
+use crate::capability::{CapabilityKind, Ceiling};
+use crate::digest::Digest;
+use crate::time::Timestamp;
+
+/// Why component bytes are not let in. All of it is a matter of integrity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// The bytes are something else.
+    #[error("`{id}` is not a WebAssembly component: {reason}")]
+    NotAComponent {
+        /// The item.
+        id: String,
+        /// What they are.
+        reason: NotAComponent,
+    },
+    /// No envelope beside the component.
+    #[error("`{id}` is not signed: there is no envelope (`.wasm.dsse.json`) beside the component")]
+    Unsigned {
+        /// The item.
+        id: String,
+    },
+    /// The envelope cannot be read.
+    #[error("the signature envelope of `{id}` is malformed: {reason}")]
+    MalformedEnvelope {
+        /// The item.
+        id: String,
+        /// What is wrong.
+        reason: EnvelopeError,
+    },
+    /// No signature in the envelope is by a key of the trust store.
+    #[error("`{id}` is signed by a key that is not trusted: {}", hints_text(keys))]
+    UnknownKey {
+        /// The item.
+        id: String,
+        /// What the signatures say of their keys; unverified.
+        keys: Vec<String>,
+    },
+    /// The signature names a trusted key and was not made by it over this payload.
+    #[error(
+        "the signature of `{id}` does not verify with the key {key} that it names: statement or signature was changed"
+    )]
+    BadSignature {
+        /// The item.
+        id: String,
+        /// The key that is named.
+        key: Box<KeyName>,
+    },
+    /// The key does not count, for this item or at this time.
+    #[error("`{id}` is signed, and {refusal}")]
+    Refused {
+        /// The item.
+        id: String,
+        /// The key and the rule.
+        refusal: Box<KeyRefusal>,
+    },
+    /// The key signed something that is not a statement about a component.
+    #[error("what the key {key} signed for `{id}` is not a statement about a component: {reason}")]
+    MalformedStatement {
+        /// The item.
+        id: String,
+        /// The key that signed it.
+        key: Box<KeyName>,
+        /// What is wrong.
+        reason: StatementError,
+    },
+    /// The bytes are not those that were signed.
+    #[error("`{id}` was changed after the key {key} signed it: signed {signed}, found {actual}")]
+    DigestMismatch {
+        /// The item.
+        id: String,
+        /// The key that signed it.
+        key: Box<KeyName>,
+        /// The digest in the statement.
+        signed: Digest,
+        /// The digest of the bytes.
+        actual: Digest,
+    },
+    /// The statement is about an item, or a version of it, other than the one asked for.
+    #[error("the key {key} signed this component as `{signed}`, it is used as `{id}`")]
+    IdMismatch {
+        /// The item asked for.
+        id: String,
+        /// The key that signed it.
+        key: Box<KeyName>,
+        /// What it was signed as.
+        signed: String,
+    },
+}
+
+impl VerifyError {
+    /// What the user can do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::NotAComponent { .. } => "build it again with `graph-host build`, or fetch it again",
+            Self::Unsigned { .. } => {
+                "sign it with `graph-host sign`; while developing it yourself, run with `--allow-unsigned`"
+            }
+            Self::UnknownKey { .. } => {
+                "if you know the signer, add the public key with `graph-host trust add`, or name a trust file with `--trust`"
+            }
+            Self::Refused { refusal, .. } => match refusal.as_ref() {
+                KeyRefusal::Revoked { .. } => "get a version that is signed with another key",
+                KeyRefusal::NotYetValid { .. } => {
+                    "check the clock of this machine, and `not_before` in the trust store"
+                }
+                KeyRefusal::Expired { .. } => {
+                    "get a version that is signed with a newer key, or move `not_after` in the trust store"
+                }
+                KeyRefusal::OutOfScope { .. } => {
+                    "if the key may sign this item, add a pattern to its `items` in the trust store"
+                }
+            },
+            Self::IdMismatch { .. } => {
+                "put it at the path of the id that it was signed as, or have it signed for this one"
+            }
+            Self::MalformedEnvelope { .. }
+            | Self::BadSignature { .. }
+            | Self::MalformedStatement { .. }
+            | Self::DigestMismatch { .. } => {
+                "fetch component and envelope again from where they came; do not use these"
+            }
+        }
+    }
+}
+
+fn hints_text(keys: &[String]) -> String {
+    let keys: Vec<_> = keys.iter().map(|key| format!("`{}`", shown(key))).collect();
+    keys.join(", ")
+}
+
+/// How far a component may be believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A key of the trust store signed it, and counts for it.
+    Signed {
+        /// The key.
+        key: KeyName,
+        /// What both the key's ceiling and the statement's allow.
+        ceiling: Ceiling,
+        /// Until when the key counts.
+        not_after: Option<Timestamp>,
+    },
+    /// Nobody vouches for it: its user is developing it. Never for anything that was fetched.
+    Unsigned,
+}
+
+impl Standing {
+    /// Whether nobody vouches for it.
+    pub fn is_unsigned(&self) -> bool {
+        matches!(self, Self::Unsigned)
+    }
+}
+
+/// Component bytes that may be compiled. There is no way to make one but by checking.
+#[derive(Clone)]
+pub struct VerifiedComponent {
+    bytes: Arc<[u8]>,
+    digest: Digest,
+    id: String,
+    statement: Option<Arc<ComponentStatement>>,
+    standing: Standing,
+}
+
+impl VerifiedComponent {
+    /// Checks component bytes against the envelope beside them (`None`: there is none), the trust store, the item that
+    /// they are to be used as (`id` or `id@version`) and the time. One signature that passes all rules is enough.
+    pub fn verify(
+        bytes: Arc<[u8]>,
+        envelope: Option<&str>,
+        store: &TrustStore,
+        item: &str,
+        at: Timestamp,
+    ) -> Result<Self, VerifyError> {
+        let id = || shown(item);
+        structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: id(), reason })?;
+        let envelope = envelope.ok_or_else(|| VerifyError::Unsigned { id: id() })?;
+        let envelope = Envelope::parse(envelope)
+            .map_err(|reason| VerifyError::MalformedEnvelope { id: id(), reason })?;
+        let check = Check { digest: Digest::of_bytes(&bytes), envelope: &envelope, store, item, at };
+        let mut refused = None;
+        let mut unknown = Vec::new();
+        for signed in &envelope.signatures {
+            match check.signature(signed) {
+                Ok((statement, standing)) => {
+                    let id = statement.predicate.id.clone();
+                    let statement = Some(Arc::new(statement));
+                    return Ok(Self { bytes, digest: check.digest, id, statement, standing });
+                }
+                Err(VerifyError::UnknownKey { keys, .. }) => unknown.extend(keys),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        // The failure of a known key tells more than that of an unknown one.
+        Err(refused.unwrap_or(VerifyError::UnknownKey { id: id(), keys: unknown }))
+    }
+
+    /// Takes a component that its user is developing: to describe it before it is signed, or to run it under
+    /// `--allow-unsigned`. It stands as [`Standing::Unsigned`]. Never for anything that was fetched.
+    pub fn under_development(bytes: Arc<[u8]>, item: &str) -> Result<Self, VerifyError> {
+        let (id, _) = split_version(item);
+        structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: shown(item), reason })?;
+        let digest = Digest::of_bytes(&bytes);
+        Ok(Self { bytes, digest, id: id.to_owned(), statement: None, standing: Standing::Unsigned })
+    }
+
+    /// The item id, without a version.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The version in the statement.
+    pub fn version(&self) -> Option<&str> {
+        self.statement.as_ref().map(|statement| statement.predicate.version.as_str())
+    }
+
+    /// The SHA-256 of the bytes.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// The component.
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// What its signer states; nothing for one under development.
+    pub fn statement(&self) -> Option<&Arc<ComponentStatement>> {
+        self.statement.as_ref()
+    }
+
+    /// How far it may be believed.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// The most that it may be granted: statement and key together; for one under development only the manifest bounds
+    /// it.
+    pub fn ceiling(&self) -> Ceiling {
+        match &self.standing {
+            Standing::Signed { ceiling, .. } => ceiling.clone(),
+            Standing::Unsigned => Ceiling::of(CapabilityKind::ALL),
+        }
+    }
+}
+
+impl fmt::Debug for VerifiedComponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VerifiedComponent")
+            .field("id", &self.id)
+            .field("digest", &self.digest)
+            .field("standing", &self.standing)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one signature is checked against.
+struct Check<'a> {
+    digest: Digest,
+    envelope: &'a Envelope,
+    store: &'a TrustStore,
+    item: &'a str,
+    at: Timestamp,
+}
+
+impl Check<'_> {
+    fn signature(&self, signed: &EnvelopeSignature) -> Result<(ComponentStatement, Standing), VerifyError> {
+        let id = || shown(self.item);
+        let (wanted_id, wanted_version) = split_version(self.item);
+        let (entry, payload) = self.signer(signed)?;
+        let key = Box::new(entry.named());
+        let entry = match self.store.allow(key.id, wanted_id, self.at) {
+            Some(Ok(entry)) => entry,
+            Some(Err(refusal)) => return Err(VerifyError::Refused { id: id(), refusal: Box::new(refusal) }),
+            None => return Err(VerifyError::UnknownKey { id: id(), keys: vec![key.id.to_string()] }),
+        };
+        let statement = ComponentStatement::parse(payload)
+            .map_err(|reason| VerifyError::MalformedStatement { id: id(), key: key.clone(), reason })?;
+        if statement.subject != self.digest {
+            let (signed, actual) = (statement.subject, self.digest);
+            return Err(VerifyError::DigestMismatch { id: id(), key, signed, actual });
+        }
+        let predicate = &statement.predicate;
+        if predicate.id != wanted_id || wanted_version.is_some_and(|version| predicate.version != version) {
+            let signed = format!("{}@{}", predicate.id, predicate.version);
+            return Err(VerifyError::IdMismatch { id: id(), key, signed });
+        }
+        let ceiling = entry.ceiling.intersection(&predicate.ceiling);
+        let standing = Standing::Signed { key: entry.named(), ceiling, not_after: entry.not_after };
+        Ok((statement, standing))
+    }
+
+    /// The key that made a signature, and what it signed. The hint only says which one to try first.
+    fn signer(&self, signed: &EnvelopeSignature) -> Result<(&TrustedKey, &[u8]), VerifyError> {
+        let keys = self.store.keys();
+        let hinted = keys.iter().filter(|key| Envelope::hints_at(signed, key.id()));
+        let others = keys.iter().filter(|key| !Envelope::hints_at(signed, key.id()));
+        for key in hinted.clone().chain(others) {
+            if let Some(payload) = self.envelope.opened(signed, &key.key) {
+                return Ok((key, payload));
+            }
+        }
+        let id = shown(self.item);
+        Err(match hinted.clone().next() {
+            Some(key) => VerifyError::BadSignature { id, key: Box::new(key.named()) },
+            None => VerifyError::UnknownKey { id, keys: vec![shown(&signed.keyid)] },
+        })
+    }
+}
+
+/// `id@version` in its parts.
+fn split_version(item: &str) -> (&str, Option<&str>) {
+    match item.split_once('@') {
+        Some((id, version)) => (id, Some(version)),
+        None => (item, None),
+    }
+}
+
+/// A statement cannot be put into an envelope.
+#[derive(Debug, thiserror::Error)]
+#[error("the statement cannot be written as JSON: {0}")]
+pub struct SignError(#[from] serde_json::Error);
+
+/// Signs a statement about a component: the text of the envelope that lies beside it.
+pub fn sign_component(statement: &ComponentStatement, key: &SigningKey) -> Result<String, SignError> {
+    Ok(Envelope::sign(statement.to_payload()?, key).to_text()?)
+}
+
+/// What an envelope says, before any of it is believed: for `inspect`, never for a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EnvelopeClaims {
+    /// What the signatures say of their keys.
+    pub keys: Vec<String>,
+}
+
+impl EnvelopeClaims {
+    /// Reads the claims of an envelope.
+    pub fn read(text: &str) -> Result<Self, EnvelopeError> {
+        let envelope = Envelope::parse(text)?;
+        Ok(Self { keys: envelope.signatures.iter().map(|signed| shown(&signed.keyid)).collect() })
+    }
+
+    /// The keys as ids, where they are.
+    pub fn key_ids(&self) -> impl Iterator<Item = KeyId> {
+        self.keys.iter().filter_map(|key| key.parse().ok())
+    }
+}

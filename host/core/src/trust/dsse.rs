@@ -1,0 +1,162 @@
+//! DSSE envelopes, version 1.0: a payload, what it is, and signatures over both.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use serde::{Deserialize, Serialize};
+
+use super::key::{KeyId, Signature, SigningKey, VerifyingKey};
+use super::{objects_at, shown};
+use crate::json;
+
+/// The payload type of an in-toto Statement.
+pub const IN_TOTO: &str = "application/vnd.in-toto+json";
+
+/// The longest envelope that is read, in bytes: room for two large schemas.
+pub const MAX_ENVELOPE: usize = 4 << 20;
+
+/// The most signatures that one envelope may carry.
+pub const MAX_SIGNATURES: usize = 16;
+
+/// Why a text is not a DSSE envelope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvelopeError {
+    /// Longer than [`MAX_ENVELOPE`].
+    #[error("it has {0} bytes, more than the {MAX_ENVELOPE} that are read")]
+    TooLong(usize),
+    /// Not JSON, or not of the envelope's shape.
+    #[error("{0}")]
+    Shape(String),
+    /// A payload of another kind.
+    #[error("its payload is of type `{0}`, expected `{IN_TOTO}`")]
+    PayloadType(String),
+    /// A part is not in base64.
+    #[error("its {0} is not in base64")]
+    Base64(&'static str),
+    /// A signature of another length than Ed25519's.
+    #[error("a signature has {0} bytes, an Ed25519 signature has 64")]
+    SignatureLength(usize),
+    /// An empty list of signatures.
+    #[error("it carries no signature")]
+    NoSignature,
+    /// Too many signatures.
+    #[error("it carries {0} signatures, more than the {MAX_SIGNATURES} that are read")]
+    TooManySignatures(usize),
+}
+
+/// A signature in an envelope, with the signer's hint at its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EnvelopeSignature {
+    /// Says which key to try first; proves nothing.
+    pub(super) keyid: String,
+    pub(super) signature: Signature,
+}
+
+/// An envelope as read: nothing in it is verified yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Envelope {
+    payload: Vec<u8>,
+    pub(super) signatures: Vec<EnvelopeSignature>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnvelopeDocument {
+    payload: String,
+    #[serde(rename = "payloadType")]
+    payload_type: String,
+    signatures: Vec<SignatureDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignatureDocument {
+    #[serde(default)]
+    keyid: String,
+    sig: String,
+}
+
+impl Envelope {
+    /// Puts a payload into an envelope and signs it.
+    pub(super) fn sign(payload: Vec<u8>, key: &SigningKey) -> Self {
+        let signature = key.sign_raw(&pre_authentication_encoding(&payload));
+        Self { signatures: vec![EnvelopeSignature { keyid: key.id().to_string(), signature }], payload }
+    }
+
+    /// Reads an envelope.
+    pub(super) fn parse(text: &str) -> Result<Self, EnvelopeError> {
+        if text.len() > MAX_ENVELOPE {
+            return Err(EnvelopeError::TooLong(text.len()));
+        }
+        let value = json::parse_strict(text, 8).map_err(|error| EnvelopeError::Shape(error.to_string()))?;
+        let signatures = value.pointer("/signatures").and_then(|list| list.as_array());
+        objects_at(&value, &[""])
+            .and_then(|()| signatures.into_iter().flatten().try_for_each(|signed| objects_at(signed, &[""])))
+            .map_err(EnvelopeError::Shape)?;
+        let document: EnvelopeDocument =
+            serde_json::from_value(value).map_err(|error| EnvelopeError::Shape(shown(&error.to_string())))?;
+        if document.payload_type != IN_TOTO {
+            return Err(EnvelopeError::PayloadType(shown(&document.payload_type)));
+        }
+        match document.signatures.len() {
+            0 => return Err(EnvelopeError::NoSignature),
+            1..=MAX_SIGNATURES => {}
+            more => return Err(EnvelopeError::TooManySignatures(more)),
+        }
+        let payload = decode(&document.payload).ok_or(EnvelopeError::Base64("payload"))?;
+        let signatures = document
+            .signatures
+            .into_iter()
+            .map(|SignatureDocument { keyid, sig }| {
+                let bytes = decode(&sig).ok_or(EnvelopeError::Base64("signature"))?;
+                let length = bytes.len();
+                let bytes = bytes.try_into().map_err(|_| EnvelopeError::SignatureLength(length))?;
+                Ok(EnvelopeSignature { keyid, signature: Signature::from_bytes(bytes) })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { payload, signatures })
+    }
+
+    /// Writes the envelope, a line for each field.
+    pub(super) fn to_text(&self) -> Result<String, serde_json::Error> {
+        let signatures = self
+            .signatures
+            .iter()
+            .map(|signed| SignatureDocument {
+                keyid: signed.keyid.clone(),
+                sig: signed.signature.to_string(),
+            })
+            .collect();
+        let document = EnvelopeDocument {
+            payload: STANDARD.encode(&self.payload),
+            payload_type: IN_TOTO.to_owned(),
+            signatures,
+        };
+        let mut text = serde_json::to_string_pretty(&document)?;
+        text.push('\n');
+        Ok(text)
+    }
+
+    /// The payload, if this signature over it was made with the given key.
+    pub(super) fn opened(&self, signed: &EnvelopeSignature, key: &VerifyingKey) -> Option<&[u8]> {
+        key.verify_raw(&pre_authentication_encoding(&self.payload), &signed.signature)
+            .then_some(&*self.payload)
+    }
+
+    /// Whether a signature's hint names this key.
+    pub(super) fn hints_at(signed: &EnvelopeSignature, id: KeyId) -> bool {
+        signed.keyid == id.to_string()
+    }
+}
+
+/// What DSSE signs: `DSSEv1`, then payload type and payload, each after its length.
+fn pre_authentication_encoding(payload: &[u8]) -> Vec<u8> {
+    let mut message = format!("DSSEv1 {} {IN_TOTO} {} ", IN_TOTO.len(), payload.len()).into_bytes();
+    message.extend_from_slice(payload);
+    message
+}
+
+/// Base64 with padding, in either alphabet, as DSSE asks of a reader.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
+    engine.decode(text).ok()
+}

@@ -1,0 +1,265 @@
+//! What a signer states about a component: an in-toto Statement, version 1, with a predicate of our own.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{objects_at, shown};
+use crate::capability::{CapabilityKind, Ceiling};
+use crate::digest::Digest;
+use crate::json;
+use crate::limits::TaskLimits;
+use crate::node::{Description, WORLD};
+
+/// The `_type` of an in-toto Statement, version 1.
+pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+
+/// The `predicateType` of a component's statement. It names the meaning of [`Predicate`]; a change of that meaning
+/// takes another version.
+pub const PREDICATE_TYPE: &str = "https://graph-host.dev/component/v1";
+
+/// How deep a statement may nest: its schemas go deepest.
+const MAX_DEPTH: usize = 64;
+
+/// What is stated about a component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Predicate {
+    /// The item id under which the component may be used, for example `examples/list-files`.
+    pub id: String,
+    /// Its version (Semantic Versioning 2.0.0).
+    pub version: String,
+    /// The world that it implements: [`WORLD`].
+    pub world: String,
+    /// The interfaces that it may import, each with its version. One that imports more than these is refused.
+    pub interfaces: Vec<String>,
+    /// What it says about itself.
+    pub description: Description,
+    /// The most that it may be granted.
+    pub ceiling: Ceiling,
+    /// What a task of it needs, where its author says so; `timeout` in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<TaskLimits>,
+}
+
+/// A statement: the digest of the component, and what is stated about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentStatement {
+    /// The SHA-256 of the component's bytes.
+    pub subject: Digest,
+    /// What is stated.
+    pub predicate: Predicate,
+}
+
+/// Why something is not a statement about a component.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StatementError {
+    /// Not JSON, or not of the statement's shape: a field that is unknown, missing, twice there or of another type.
+    #[error("{0}")]
+    Shape(String),
+    /// Another kind of document.
+    #[error("its `_type` is `{0}`, expected `{STATEMENT_TYPE}`")]
+    StatementType(String),
+    /// A predicate that this host does not know.
+    #[error("its `predicateType` is `{0}`, this host knows `{PREDICATE_TYPE}`")]
+    PredicateType(String),
+    /// None or several subjects.
+    #[error("it has {0} subjects, exactly one is allowed")]
+    Subjects(usize),
+    /// The subject goes by another name than the predicate's id.
+    #[error("its subject is named `{subject}`, its id is `{id}`")]
+    SubjectName {
+        /// The subject's name.
+        subject: String,
+        /// The predicate's id.
+        id: String,
+    },
+    /// A field's value breaks a rule.
+    #[error("`{field}`: {reason}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// The rule.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatementDocument {
+    #[serde(rename = "_type")]
+    statement_type: String,
+    subject: Vec<SubjectDocument>,
+    #[serde(rename = "predicateType")]
+    predicate_type: String,
+    predicate: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubjectDocument {
+    name: String,
+    digest: DigestDocument,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DigestDocument {
+    /// In hexadecimal digits, without a prefix.
+    sha256: String,
+}
+
+/// States something about a component. The same rules hold as for a statement that is read.
+pub fn make_statement(component: &[u8], predicate: Predicate) -> Result<ComponentStatement, StatementError> {
+    check(&predicate)?;
+    Ok(ComponentStatement { subject: Digest::of_bytes(component), predicate })
+}
+
+impl ComponentStatement {
+    /// Reads a statement. Nothing in it is optional but `limits`, and nothing may be added to it.
+    pub(super) fn parse(payload: &[u8]) -> Result<Self, StatementError> {
+        let text = std::str::from_utf8(payload).map_err(|error| StatementError::Shape(error.to_string()))?;
+        let value =
+            json::parse_strict(text, MAX_DEPTH).map_err(|error| StatementError::Shape(error.to_string()))?;
+        let shape = |error: serde_json::Error| StatementError::Shape(shown(&error.to_string()));
+        objects_at(&value, &["", "/subject/0", "/subject/0/digest"]).map_err(StatementError::Shape)?;
+        let document: StatementDocument = serde_json::from_value(value).map_err(shape)?;
+        if document.statement_type != STATEMENT_TYPE {
+            return Err(StatementError::StatementType(shown(&document.statement_type)));
+        }
+        if document.predicate_type != PREDICATE_TYPE {
+            return Err(StatementError::PredicateType(shown(&document.predicate_type)));
+        }
+        let [subject] = document.subject.as_slice() else {
+            return Err(StatementError::Subjects(document.subject.len()));
+        };
+        let predicate = document.predicate;
+        objects_at(&predicate, &["", "/description", "/ceiling", "/ceiling/limits", "/limits"])
+            .map_err(StatementError::Shape)?;
+        for wanted in
+            predicate.pointer("/description/interfaces").and_then(Value::as_array).into_iter().flatten()
+        {
+            objects_at(wanted, &[""]).map_err(StatementError::Shape)?;
+        }
+        let predicate: Predicate = serde_json::from_value(predicate).map_err(shape)?;
+        check(&predicate)?;
+        if subject.name != predicate.id {
+            return Err(StatementError::SubjectName { subject: shown(&subject.name), id: predicate.id });
+        }
+        let digest =
+            format!("sha256:{}", subject.digest.sha256).parse().map_err(|_| StatementError::Field {
+                field: "subject.digest.sha256",
+                reason: "expected 64 lower-case hexadecimal digits".to_owned(),
+            })?;
+        Ok(Self { subject: digest, predicate })
+    }
+
+    /// Writes the statement as canonical JSON (RFC 8785): the same statement always has the same bytes.
+    pub(super) fn to_payload(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let document = StatementDocument {
+            statement_type: STATEMENT_TYPE.to_owned(),
+            subject: vec![SubjectDocument {
+                name: self.predicate.id.clone(),
+                digest: DigestDocument { sha256: self.subject.hex() },
+            }],
+            predicate_type: PREDICATE_TYPE.to_owned(),
+            predicate: serde_json::to_value(&self.predicate)?,
+        };
+        Ok(json::canonical_string(&serde_json::to_value(&document)?).into_bytes())
+    }
+}
+
+/// The rules that the types do not say.
+fn check(predicate: &Predicate) -> Result<(), StatementError> {
+    let rule = |field, holds: bool, reason: &str| {
+        if holds { Ok(()) } else { Err(StatementError::Field { field, reason: reason.to_owned() }) }
+    };
+    rule(
+        "id",
+        is_item_id(&predicate.id),
+        "an item id is segments of letters, digits, `_` and `-`, joined by `/`",
+    )?;
+    rule(
+        "version",
+        is_version(&predicate.version),
+        "a version is like 1.2.3 or 1.2.3-rc.1 (Semantic Versioning)",
+    )?;
+    if predicate.world != WORLD {
+        let reason = format!("`{}` is not the world that this host runs, `{WORLD}`", shown(&predicate.world));
+        return Err(StatementError::Field { field: "world", reason });
+    }
+    let mut seen = BTreeSet::new();
+    for interface in &predicate.interfaces {
+        let holds = is_interface(interface) && seen.insert(interface);
+        if !holds {
+            let reason = format!(
+                "`{}` is not an interface like `wasi:clocks/wall-clock@0.2.6`, or stands there twice",
+                shown(interface)
+            );
+            return Err(StatementError::Field { field: "interfaces", reason });
+        }
+    }
+    let description = &predicate.description;
+    rule("description.summary", !description.summary.trim().is_empty(), "a summary says what the node does")?;
+    let is_schema = |schema: &Value| schema.is_object() || schema.is_boolean();
+    rule("description.params", is_schema(&description.params), "a JSON Schema is an object or a boolean")?;
+    rule("description.result", is_schema(&description.result), "a JSON Schema is an object or a boolean")?;
+    for wanted in &description.interfaces {
+        rule("description.interfaces", !wanted.name.trim().is_empty(), "an interface without a name")?;
+        rule(
+            "description.interfaces",
+            !wanted.why.trim().is_empty(),
+            "an interface is wanted without a reason",
+        )?;
+    }
+    rule(
+        "ceiling.kinds",
+        predicate.ceiling.kinds.contains(&CapabilityKind::Log),
+        "`log` is always granted and has to be among them",
+    )
+}
+
+/// Segments of letters, digits, `_` and `-`, joined by `/`.
+pub(super) fn is_item_id(id: &str) -> bool {
+    id.len() <= 255
+        && id.split('/').all(|segment| {
+            !segment.is_empty()
+                && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        })
+}
+
+/// Semantic Versioning 2.0.0, as far as its alphabet goes.
+fn is_version(version: &str) -> bool {
+    let (numbers, rest) = match version.find(['-', '+']) {
+        Some(end) => (&version[..end], Some(&version[end + 1..])),
+        None => (version, None),
+    };
+    let is_number = |text: &str| {
+        !text.is_empty()
+            && text.bytes().all(|byte| byte.is_ascii_digit())
+            && (text == "0" || !text.starts_with('0'))
+    };
+    let tail = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
+    version.len() <= 128
+        && numbers.split('.').count() == 3
+        && numbers.split('.').all(is_number)
+        && rest.is_none_or(|rest| !rest.is_empty() && rest.bytes().all(tail))
+}
+
+/// `namespace:package/interface`, with a version or without.
+fn is_interface(name: &str) -> bool {
+    let (path, version) = match name.split_once('@') {
+        Some((path, version)) => (path, Some(version)),
+        None => (name, None),
+    };
+    let is_word = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_alphabetic())
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let words = path.split_once(':').and_then(|(namespace, rest)| {
+        let (package, interface) = rest.split_once('/')?;
+        Some([namespace, package, interface])
+    });
+    words.is_some_and(|words| words.into_iter().all(is_word)) && version.is_none_or(is_version)
+}

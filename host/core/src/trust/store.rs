@@ -1,0 +1,310 @@
+//! The trust store: whose signatures count, for which items, how far and how long.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::key::{KeyId, VerifyingKey};
+use super::statement::is_item_id;
+use crate::capability::Ceiling;
+use crate::time::Timestamp;
+
+/// Item ids that a key may sign: `*` stands for any characters, `/` too, `?` for one, `[..]` for one of a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemPattern(glob::Pattern);
+
+/// A text is not an item pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is not a pattern of item ids such as `examples/*`: {reason}")]
+pub struct ParsePatternError {
+    pattern: String,
+    reason: String,
+}
+
+impl ItemPattern {
+    /// Reads a pattern.
+    pub fn parse(text: &str) -> Result<Self, ParsePatternError> {
+        let error =
+            |reason: &str| ParsePatternError { pattern: super::shown(text), reason: reason.to_owned() };
+        if text.is_empty() {
+            return Err(error("it is empty"));
+        }
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_-/*?[]!".contains(&byte);
+        if !text.bytes().all(known) {
+            return Err(error(
+                "ids have letters, digits, `_`, `-` and `/`; patterns add `*`, `?` and `[..]`",
+            ));
+        }
+        glob::Pattern::new(text).map(Self).map_err(|reason| error(reason.msg))
+    }
+
+    /// Whether the pattern covers an item id.
+    pub fn matches(&self, id: &str) -> bool {
+        is_item_id(id) && self.0.matches(id)
+    }
+
+    /// The pattern as it is written.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for ItemPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for ItemPattern {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// From when on a key is revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    /// All along.
+    Always,
+    /// From this moment on.
+    Since(Timestamp),
+}
+
+/// A key that may be believed, within bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedKey {
+    /// What the user calls it.
+    pub name: String,
+    /// The key.
+    pub key: VerifyingKey,
+    /// The items that it may sign; never empty.
+    pub items: Vec<ItemPattern>,
+    /// The most that a component signed with it may be granted.
+    pub ceiling: Ceiling,
+    /// Its signatures count from then on.
+    pub not_before: Option<Timestamp>,
+    /// Its signatures count until then, that moment included.
+    pub not_after: Option<Timestamp>,
+    /// Its signatures no longer count, whenever they were made: a stolen key can write any time.
+    pub revoked: Option<Revocation>,
+}
+
+impl TrustedKey {
+    /// The key's identity.
+    pub fn id(&self) -> KeyId {
+        self.key.id()
+    }
+
+    /// How messages call the key.
+    pub fn named(&self) -> KeyName {
+        KeyName { name: self.name.clone(), id: self.id() }
+    }
+
+    /// Whether the key is revoked at this time.
+    pub fn is_revoked(&self, at: Timestamp) -> bool {
+        match self.revoked {
+            None => false,
+            Some(Revocation::Always) => true,
+            Some(Revocation::Since(since)) => at >= since,
+        }
+    }
+
+    fn allow(&self, item: &str, at: Timestamp) -> Result<(), KeyRefusal> {
+        if self.is_revoked(at) {
+            let since = match self.revoked {
+                Some(Revocation::Since(since)) => Some(since),
+                _ => None,
+            };
+            return Err(KeyRefusal::Revoked { key: self.named(), since });
+        }
+        if let Some(not_before) = self.not_before.filter(|&not_before| at < not_before) {
+            return Err(KeyRefusal::NotYetValid { key: self.named(), not_before, at });
+        }
+        if let Some(not_after) = self.not_after.filter(|&not_after| at > not_after) {
+            return Err(KeyRefusal::Expired { key: self.named(), not_after, at });
+        }
+        if !self.items.iter().any(|pattern| pattern.matches(item)) {
+            let items = self.items.clone();
+            return Err(KeyRefusal::OutOfScope { key: self.named(), item: super::shown(item), items });
+        }
+        Ok(())
+    }
+}
+
+/// A key as messages call it: by the user's name for it and the beginning of its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyName {
+    /// The user's name for it.
+    pub name: String,
+    /// Its identity.
+    pub id: KeyId,
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({})", self.name, self.id.short())
+    }
+}
+
+/// Why a key in the trust store does not count for an item at a time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyRefusal {
+    /// The user no longer believes it.
+    #[error("the key {key} is revoked{}", since_text(*since))]
+    Revoked {
+        /// The key.
+        key: KeyName,
+        /// From when on, if that is known.
+        since: Option<Timestamp>,
+    },
+    /// Before its time.
+    #[error("the key {key} is not valid before {not_before}, and it is {at}")]
+    NotYetValid {
+        /// The key.
+        key: KeyName,
+        /// When it begins to count.
+        not_before: Timestamp,
+        /// The time of the check.
+        at: Timestamp,
+    },
+    /// After its time.
+    #[error("the key {key} expired at {not_after}, and it is {at}")]
+    Expired {
+        /// The key.
+        key: KeyName,
+        /// When it ceased to count.
+        not_after: Timestamp,
+        /// The time of the check.
+        at: Timestamp,
+    },
+    /// An item that it may not sign.
+    #[error("the key {key} may not sign `{item}`: it may sign {}", patterns_text(items))]
+    OutOfScope {
+        /// The key.
+        key: KeyName,
+        /// The item.
+        item: String,
+        /// What it may sign.
+        items: Vec<ItemPattern>,
+    },
+}
+
+fn since_text(since: Option<Timestamp>) -> String {
+    since.map(|since| format!(" since {since}")).unwrap_or_default()
+}
+
+fn patterns_text(patterns: &[ItemPattern]) -> String {
+    patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Whose signatures count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustStore {
+    keys: Vec<TrustedKey>,
+}
+
+impl TrustStore {
+    /// A store of these keys.
+    pub fn new(keys: Vec<TrustedKey>) -> Self {
+        Self { keys }
+    }
+
+    /// The keys, in the order of the files that they stand in.
+    pub fn keys(&self) -> &[TrustedKey] {
+        &self.keys
+    }
+
+    /// Adds the keys of another store, for the length of a command. A key that is revoked in either is revoked; of
+    /// several entries for a key, the first one that allows something counts.
+    #[must_use]
+    pub fn merge(mut self, other: Self) -> Self {
+        self.keys.extend(other.keys);
+        self
+    }
+
+    /// The entries for a key.
+    pub fn entries(&self, id: KeyId) -> impl Iterator<Item = &TrustedKey> {
+        self.keys.iter().filter(move |key| key.id() == id)
+    }
+
+    /// Whether signatures of a key count for an item at a time: the entry that says so, or `None` for a key that is in
+    /// no entry.
+    pub fn allow(&self, id: KeyId, item: &str, at: Timestamp) -> Option<Result<&TrustedKey, KeyRefusal>> {
+        let mut refusal = None;
+        let mut allowed = None;
+        for entry in self.entries(id) {
+            match entry.allow(item, at) {
+                Ok(()) => allowed = allowed.or(Some(entry)),
+                Err(revoked @ KeyRefusal::Revoked { .. }) => return Some(Err(revoked)),
+                Err(other) => refusal = refusal.or(Some(other)),
+            }
+        }
+        allowed.map(Ok).or(refusal.map(Err))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::trust::SigningKey;
+
+    pub(crate) fn entry(name: &str, key: &SigningKey, items: &[&str]) -> TrustedKey {
+        TrustedKey {
+            name: name.to_owned(),
+            key: key.verifying_key(),
+            items: items.iter().map(|pattern| ItemPattern::parse(pattern).unwrap()).collect(),
+            ceiling: Ceiling::of([]),
+            not_before: None,
+            not_after: None,
+            revoked: None,
+        }
+    }
+
+    #[test]
+    fn patterns_cover_ids_and_nothing_that_is_not_one() {
+        let covers = |pattern: &str, id: &str| ItemPattern::parse(pattern).unwrap().matches(id);
+        assert!(covers("examples/*", "examples/list-files"));
+        assert!(covers("examples/*", "examples/nodes/testkit"));
+        assert!(covers("a/b?", "a/bc"));
+        assert!(covers("a/[bc]", "a/c"));
+        assert!(!covers("examples/*", "examples"));
+        assert!(!covers("examples/*", "other/examples/x"));
+        assert!(!covers("a/b", "a/bc"));
+        for id in ["examples/../x", "examples/", "examples//x", "examples/x\0", "examples/\u{202e}x", ""] {
+            assert!(!covers("*", id) && !covers("examples/*", id), "{id:?}");
+        }
+        for pattern in ["", "a[", "a b", "a/..", "***", "a\0"] {
+            assert!(ItemPattern::parse(pattern).is_err(), "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_inclusive_and_a_revocation_anywhere_wins() {
+        let key = SigningKey::from_seed(&[7; 32]);
+        let bounded = TrustedKey {
+            not_before: Some(Timestamp(10)),
+            not_after: Some(Timestamp(20)),
+            ..entry("k", &key, &["a/*"])
+        };
+        let store = TrustStore::new(vec![bounded.clone()]);
+        let at = |store: &TrustStore, at| {
+            store.allow(key.id(), "a/b", Timestamp(at)).unwrap().map(|key| key.name.clone())
+        };
+        assert!(at(&store, 9).is_err());
+        assert!(at(&store, 10).is_ok());
+        assert!(at(&store, 20).is_ok());
+        assert!(at(&store, 21).is_err());
+        let wider = TrustStore::new(vec![entry("wide", &key, &["a/*"])]);
+        assert_eq!(at(&store.clone().merge(wider.clone()), 21).unwrap(), "wide");
+        let revoked = TrustedKey { revoked: Some(Revocation::Since(Timestamp(15))), ..bounded };
+        for merged in [
+            TrustStore::new(vec![revoked.clone()]).merge(wider.clone()),
+            wider.merge(TrustStore::new(vec![revoked])),
+        ] {
+            assert!(at(&merged, 14).is_ok());
+            assert!(matches!(at(&merged, 15), Err(KeyRefusal::Revoked { .. })));
+        }
+        assert!(store.allow(SigningKey::from_seed(&[8; 32]).id(), "a/b", Timestamp(15)).is_none());
+    }
+}
