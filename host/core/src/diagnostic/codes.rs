@@ -1,0 +1,409 @@
+//! Every kind of problem that a document can have, each with a stable code and an explanation for
+//! `graph-host explain CODE`. A code keeps its meaning for ever; a kind that is no longer found keeps its number unused.
+//!
+//! | Codes | About |
+//! |---|---|
+//! | `GH01xx` | the text as YAML |
+//! | `GH02xx` | the shape of any document: keys, types, values |
+//! | `GH03xx` | graph documents |
+//! | `GH04xx` | templates, conditions and schemas inside documents |
+//! | `GH05xx` | ids and names |
+//! | `GH06xx` | capability manifests |
+//! | `GH07xx` | the trust store |
+//! | `GH08xx` | cases |
+
+use std::fmt;
+
+/// A kind of problem.
+#[derive(Clone, Copy)]
+pub struct Code {
+    id: &'static str,
+    title: &'static str,
+    explanation: &'static str,
+}
+
+impl Code {
+    /// The stable code, `GH` and four digits.
+    pub const fn id(self) -> &'static str {
+        self.id
+    }
+
+    /// The kind of problem in a few words.
+    pub const fn title(self) -> &'static str {
+        self.title
+    }
+
+    /// What it means, an example, and what to do.
+    pub const fn explanation(self) -> &'static str {
+        self.explanation
+    }
+}
+
+impl PartialEq for Code {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Code {}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// The kind of problem with that code, in any case; `None` where there is none.
+pub fn find(id: &str) -> Option<Code> {
+    ALL.iter().find(|code| code.id.eq_ignore_ascii_case(id.trim())).copied()
+}
+
+macro_rules! codes {
+    ($($name:ident = $id:literal, $title:literal, $explanation:literal;)*) => {
+        $(
+            #[doc = concat!("`", $id, "`: ", $title, ".")]
+            pub const $name: Code = Code { id: $id, title: $title, explanation: $explanation };
+        )*
+
+        /// Every kind of problem, in the order of their codes.
+        pub const ALL: &[Code] = &[$($name),*];
+
+        #[cfg(test)]
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+codes! {
+    YAML_SYNTAX = "GH0101", "the text is not YAML",
+"The text does not follow the YAML 1.2 grammar, so nothing in it can be read. Common causes are a tab in the indentation, \
+a list item or key that is indented differently from its neighbours, a missing space after `:` and a quote that is never \
+closed.
+
+    nodes:
+      a:
+    \tnext: b        # a tab
+
+Indent with spaces, the same number for all entries of one mapping. The marked place is where reading stopped: the cause is \
+there or just before it.";
+    YAML_TOO_LARGE = "GH0102", "the document is over a size limit",
+"A document may have 8 MiB of text, be nested 64 levels deep, and hold 200,000 values once its aliases are resolved. The limits \
+keep a small file from using up the machine, as an `alias bomb` does:
+
+    a: &a [x, x, x, x, x, x, x, x, x]
+    b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]
+    c: [*b, *b, *b, *b, *b, *b, *b, *b, *b]
+
+Keep large data outside of documents: pass it as an input, or let a node read it from a granted folder.";
+    YAML_DUPLICATE_KEY = "GH0103", "a key is given twice",
+"A mapping has the same key twice. YAML does not allow it, and readers that do would silently take one of the two.
+
+    nodes:
+      greet: { next: done }
+      greet: { next: other }
+
+Remove or rename one of them; both places are marked.";
+    YAML_KEY_NOT_TEXT = "GH0104", "a key is not a text",
+"Keys of a mapping must be texts. A plain `1`, `true` or `null` is a number, a boolean or nothing; a list or a mapping cannot be \
+a key at all.
+
+    assign:
+      1: \"${result}\"
+
+Put the key in quotes: `\"1\": …`.";
+    YAML_TAG = "GH0105", "a tag is not known",
+"Only the tags of the YAML core schema are known: `!!str`, `!!int`, `!!float`, `!!bool`, `!!null`, `!!seq` and `!!map`, and the value \
+must be of that type. Tags that make a reader construct objects are refused.
+
+    params: !!python/object/apply:os.system [\"id\"]
+
+Leave the tag out. To make a text of something that looks like a number, put it in quotes.";
+    YAML_ALIAS = "GH0106", "an alias cannot be resolved",
+"An alias (`*name`) stands for the value that was anchored with `&name` earlier in the document. It must not stand inside that very value.
+
+    a: &a [1, *a]
+
+Anchor the value before using it, or write it out.";
+    YAML_MERGE_KEY = "GH0107", "merge keys are not supported",
+"`<<: *defaults` merges the keys of another mapping in YAML 1.1. YAML 1.2 has no merge keys, and with them a reader of a document no longer \
+sees what a mapping holds.
+
+    node:
+      <<: *defaults
+      next: done
+
+Write the keys out. Limits that all nodes share belong under `config.limits`.";
+    YAML_NUMBER = "GH0108", "a number cannot be represented",
+"Integers have 64 bits (-9223372036854775808 to 18446744073709551615) and are exact; other numbers are finite 64-bit floats. `.inf`, `.nan`, and numbers \
+beyond these ranges have no place in JSON and would change silently.
+
+    limit: 99999999999999999999
+
+Use a number in range, or put it in quotes to have a text.";
+    YAML_BOOLEAN_LOOKALIKE = "GH0109", "a text looks like a boolean",
+"In YAML 1.1 plain `yes`, `no`, `on` and `off` were booleans. In YAML 1.2, which holds here, they are texts.
+
+    params: { verbose: no }     # the text \"no\"
+
+Write `true` or `false` for a boolean, or put the word in quotes to say that a text is meant.";
+    YAML_SEVERAL_DOCUMENTS = "GH0110", "the file holds several documents",
+"A file holds one document; a second one after `---` would be ignored by some readers and used by others.
+
+    config: …
+    ---
+    config: …
+
+Put each into a file of its own.";
+    YAML_CHARACTER = "GH0111", "a character is not allowed",
+"YAML text holds printable characters, tabs and line breaks. Control characters could make a terminal show something else than what is in the file.
+
+Inside double quotes a character can be written as an escape, for example `\"\\e\"` or `\"\\u0000\"`.";
+    YAML_EMPTY = "GH0112", "the document is empty",
+"The file holds nothing but blanks and comments.
+
+Write the document, or give the file that was meant.";
+    YAML_RESERVED_KEY = "GH0113", "a key is reserved",
+"The key `__proto__` changes objects instead of being stored in them where documents are read with JavaScript, so that the same document could mean two things. \
+It is refused in every document.
+
+Choose another name.";
+
+    UNKNOWN_KEY = "GH0201", "a key is not known",
+"The mapping has a key that nothing reads. Ignoring it would hide a spelling mistake, and with it a limit or a condition that was meant to hold.
+
+    config:
+      start: a
+      max_stpes: 10
+
+Correct the key; the message names the nearest one that is known here. Notes for people and tools belong under a node's `metadata`.";
+    MISSING_KEY = "GH0202", "a key is missing",
+"The mapping lacks a key that it must have.
+
+    config:
+      nodes: { … }        # `start` is missing
+
+Add the key.";
+    WRONG_TYPE = "GH0203", "a value is of another type than expected",
+"The value is, for example, a text where a list is expected. Values are never converted: `max_steps: \"10\"` is a text, not a number.
+
+    max_steps: ten
+
+Write a value of the type that the message names.";
+    OUT_OF_RANGE = "GH0204", "a value is out of range",
+"The value is of the right type but cannot be used: zero attempts, a negative limit, a list that must not be empty.
+
+    retry: { max_attempts: 0 }    # the first attempt counts too
+
+Use a value in the range that the message names.";
+    UNKNOWN_CHOICE = "GH0205", "a value is not one of the known ones",
+"The value must be one of a few words.
+
+    on_error: ignore        # fail, continue
+
+Use one of the words that the message lists.";
+    BAD_DURATION = "GH0206", "not a duration",
+"A duration is a whole number with a unit: `10ms`, `5s`, `2m`, `1h`; parts can be joined: `1m30s`. A number without a unit is in seconds.
+
+    timeout: 5 minutes
+
+Write `5m`.";
+    BAD_SIZE = "GH0207", "not a size",
+"A size is a whole number of bytes, or one with a unit: `KiB`, `MiB`, `GiB` (powers of 1024) or `kB`, `MB`, `GB` (powers of 1000).
+
+    memory: 64 megs
+
+Write `64MiB`.";
+
+    NOT_A_GRAPH = "GH0301", "the document is not a graph tool",
+"A graph tool says `tool_type: graph` and has a `config`. Its `executor_id`, if given, names the state graph runtime.
+
+    tool_type: python
+    config: …
+
+Give the file of a graph, or correct the key.";
+    UNKNOWN_NODE = "GH0302", "a node does not exist",
+"A target names a node that the graph does not have.
+
+    nodes:
+      a: { next: finish }
+      finsh: { type: return }
+
+Correct the name; the message names the nearest node.";
+    BARRIER_TARGET = "GH0303", "a barrier is named as a target",
+"A node with `wait_for` is activated only when every node that it waits for has completed. If an edge led there as well, it would run without having waited.
+
+    b: { next: join }
+    join: { wait_for: [a, b] }
+
+Remove the target: listing a node in `wait_for` is the edge. To reach the node directly as well, put a node without `wait_for` behind the barrier and lead there.";
+    UNREACHABLE_NODE = "GH0304", "a node can never run",
+"Nothing leads to the node: not `start`, not an edge, not an `on_error`, not a `command.goto`, and it waits for nothing that can complete.
+
+Lead to it from somewhere, or remove it.";
+    NO_DEFAULT_EDGE = "GH0305", "a conditional list has no default",
+"Every edge of the list has a `when`. If none holds, the branch ends (`on_no_match: end`) or the run fails (`on_no_match: fail`), which is seldom what was meant.
+
+    next:
+      - { to: retry, when: { path: state.ok, op: eq, value: false } }
+
+Add an edge without `when` as the last; `{ to: [] }` ends the branch on purpose.";
+    EDGE_AFTER_DEFAULT = "GH0306", "an edge stands after the default",
+"The first edge that holds is taken, and an edge without `when` always holds: what stands after it is never looked at.
+
+    next:
+      - to: done
+      - { to: retry, when: { … } }
+
+Move the edge without `when` to the end.";
+    KEY_NOT_FOR_KIND = "GH0307", "a key does not belong to this kind of node",
+"A `return` node ends the run: it has no edges, no action and no error handling. `over`, `as`, `collect`, `parallel` and `on_item_error` belong to `type: foreach` alone; `output` to `type: return`.
+
+    done: { type: return, next: a }
+
+Remove the key, or change the node's `type`.";
+    NOT_CARRIED_OUT = "GH0308", "something is not carried out by this version",
+"The document uses something that is well formed but that this version of graph-host does not carry out. It is named so that nobody relies on it; the rest of the graph runs.
+
+    config:
+      hooks: [ … ]
+
+If the graph depends on it, do not run it with this version.";
+    RESERVED_STATE_KEY = "GH0309", "a state key is reserved",
+"`inputs` is where templates read the run's inputs; `_last_error` and `_retries` are written by the host. A graph that wrote them would hide what happened.
+
+    assign: { inputs: \"${result}\" }
+
+Use another key.";
+    COMMAND_GRANT = "GH0310", "a command grant grants nothing",
+"`command` says what a node's action may do by itself: which nodes it may name in `goto`, which state keys it may `write`. An empty grant allows nothing, the same as no grant.
+
+    command: {}
+
+List what the action may do, or remove the key.";
+    DUPLICATE_TARGET = "GH0311", "a target is listed twice",
+"A list of targets names a node twice. Each node is activated once, so the second has no effect.
+
+    next: [a, b, a]
+
+Remove one of them. To run a node several times side by side, use `type: foreach` or sends.";
+
+    TEMPLATE_SYNTAX = "GH0401", "a template cannot be read",
+"A `${…}` holds something that is not a template expression. An expression is a path (`state.items.0.name`), alternatives (`state.a || inputs.b || 'text'`) and pipes \
+(`json`, `from_json`, `length`, `keys`, `upper`, `lower`).
+
+    text: \"${state.count + 1}\"
+
+There is no arithmetic: let a node compute. To write `${` as text, use `$${`.";
+    TEMPLATE_ROOT = "GH0402", "a template reads something that is not there",
+"A path starts with one of the names that exist at that place: `state`, `inputs`, `node` and `run` everywhere in nodes, `result` in `assign` only, `argument` in the action of a node that is reached by a send, and the \
+`as` name in a `foreach`. State keys are read through `state`.
+
+    params: { n: \"${count}\" }
+
+Write `${state.count}`.";
+    CONDITION_SYNTAX = "GH0403", "a condition cannot be read",
+"A condition is `{path, op, value}`, or `any`, `all` or `not` of conditions. `op` is one of eq, ne, gt, gte, lt, lte, in, contains, regex, exists.
+
+    when: { path: state.n, op: equals, value: 3 }
+
+Correct the condition; patterns of `regex` must be valid.";
+    CONDITION_ROOT = "GH0404", "a condition reads something that is not there",
+"An edge's condition reads `state`, `result` or `inputs`.
+
+    when: { path: count, op: gt, value: 3 }
+
+Write `state.count`.";
+    SCHEMA_INVALID = "GH0405", "a schema is not a JSON Schema",
+"`config_schema` must be a JSON Schema, draft 2020-12. References (`$ref`) stay inside the schema: nothing is fetched.
+
+    config_schema: { type: objekt }
+
+Correct the schema at the marked place.";
+    LITERAL_PARAMS = "GH0406", "params do not fit the item's schema",
+"The item says with a JSON Schema which params it takes, and the literal part of the node's `params` does not fit. Parts that are templates are checked when the node runs.
+
+Correct the value, or use the item that was meant; `graph-host inspect` shows its schema.";
+
+    BAD_ITEM_ID = "GH0501", "not an item id",
+"An item id is segments of ASCII letters, digits, `_` and `-`, joined by `/`, with a version after `@` if one is meant: `acme/fetch@1.2.0`. Anything else — `..`, a leading `/`, blanks, look-alike letters of other scripts — is refused, since ids \
+become paths and are compared with what was granted.
+
+    action: { item_id: ../secrets }
+
+Write the item's id.";
+    BAD_NODE_NAME = "GH0502", "not a node name",
+"A node name is ASCII letters, digits, `_`, `-` and `.`, at most 128 of them, and starts with a letter, a digit or `_`. Look-alike letters of other scripts are refused, so that two nodes never look the same.
+
+    nodes: { \"count files\": … }
+
+Write `count_files`.";
+    BAD_STATE_KEY = "GH0503", "not a state key",
+"A state key is a part of template paths: it is not empty, has at most 128 characters, and holds no dots, brackets, blanks, `|`, `$`, braces, quotes or invisible characters.
+
+    assign: { \"a.b\": \"${result}\" }
+
+Write `a_b`, or assign an object to `a`.";
+    BAD_VARIABLE = "GH0504", "not a variable name",
+"The name under `as` is how templates call the item of a `foreach`: a letter or `_`, then letters, digits and `_`. It cannot be one of the names that templates have already: state, inputs, result, argument, node, run.
+
+    as: state
+
+Choose another name, for example `item`.";
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn sources(folder: &std::path::Path, into: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, into);
+            } else if path.extension().is_some_and(|ext| ext == "rs")
+                && !path.ends_with("diagnostic/codes.rs")
+            {
+                into.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn codes_are_unique_and_sorted() {
+        for pair in ALL.windows(2) {
+            assert!(pair[0].id < pair[1].id, "{} is not before {}", pair[0].id, pair[1].id);
+        }
+        for code in ALL {
+            assert!(code.id.len() == 6 && code.id.starts_with("GH"), "{}", code.id);
+            assert!(code.explanation.len() > 80, "{} is not explained", code.id);
+        }
+    }
+
+    #[test]
+    #[ignore = "graph documents report the rest"]
+    fn every_code_is_used_somewhere() {
+        let mut text = String::new();
+        let host = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for member in std::fs::read_dir(host).unwrap() {
+            let folder = member.unwrap().path().join("src");
+            if folder.is_dir() {
+                sources(&folder, &mut text);
+            }
+        }
+        for (name, code) in NAMES.iter().zip(ALL) {
+            assert!(text.contains(&format!("codes::{name}")), "{} ({name}) is never reported", code.id);
+        }
+    }
+
+    #[test]
+    fn codes_are_found_in_any_case() {
+        assert_eq!(find("gh0101"), Some(YAML_SYNTAX));
+        assert_eq!(find("GH9999"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! Problems in documents: what is wrong, where, why, and what to do about it. A reader collects every problem of a
+//! file in [`Problems`] and turns them into [`Diagnostics`], which a terminal shows with snippets of the file.
+
+pub mod codes;
+mod report;
+mod text;
+
+pub use codes::Code;
+pub use report::{Diagnostic, Diagnostics, Problems, Severity, Span};
+pub(crate) use text::excerpt;
+pub use text::{nearest, printable};

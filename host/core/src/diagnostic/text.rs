@@ -1,0 +1,99 @@
+//! Text from documents in messages for people.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether a character would act on a terminal, or on the order of the text around it, instead of being shown.
+pub(crate) fn acts(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The text with every character escaped that a terminal would act on: control characters (line breaks and tabs
+/// stay), and the Unicode characters that are invisible or reorder what is around them.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if acts(c) {
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The text with every character that a terminal would act on replaced by one of the same length, so that offsets
+/// into the text stay right.
+pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let shown = text
+        .chars()
+        .map(|c| match (acts(c), c.len_utf8()) {
+            (false, _) => c,
+            (true, 1) => '?',
+            (true, 2) => '\u{bf}',
+            (true, _) => '\u{fffd}',
+        })
+        .collect();
+    Cow::Owned(shown)
+}
+
+/// A text from a document for a message: escaped, and cut where it is long.
+pub(crate) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let shown = printable(text).replace('\n', "\\n");
+    match shown.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None => shown,
+    }
+}
+
+/// The candidate that a misspelt name most likely means, if one is near enough to be worth naming.
+pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    // Comparing costs the product of the lengths: nobody misspells a name of more than 64 characters by accident.
+    if name.len() > 64 {
+        return None;
+    }
+    let folded = name.to_lowercase().replace('-', "_");
+    candidates
+        .into_iter()
+        .take(1000)
+        .filter(|candidate| candidate.len() <= 64)
+        .map(|candidate| {
+            let other = candidate.to_lowercase().replace('-', "_");
+            (strsim::damerau_levenshtein(&folded, &other), candidate)
+        })
+        .filter(|(distance, candidate)| {
+            *distance <= (candidate.chars().count().max(name.chars().count()) / 3).max(1)
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminal_sequences_are_escaped() {
+        assert_eq!(printable("a\u{1b}[31mb\u{202e}c"), "a\\u{1b}[31mb\\u{202e}c");
+        assert_eq!(printable("plain – text\n"), "plain – text\n");
+        let hostile = "\u{1b}[2J é \u{9b}1m \u{202e}";
+        assert_eq!(same_length(hostile).len(), hostile.len());
+        assert!(!same_length(hostile).contains(acts));
+    }
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        assert_eq!(nearest("nxt", ["next", "nodes", "assign"]), Some("next"));
+        assert_eq!(nearest("max-steps", ["max_steps", "max_total_steps"]), Some("max_steps"));
+        assert_eq!(nearest("zebra", ["next", "nodes"]), None);
+        assert_eq!(nearest("a", ["b"]), Some("b"));
+    }
+}

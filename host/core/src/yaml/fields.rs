@@ -1,0 +1,327 @@
+//! Reading a mapping key by key, with every problem reported in one go.
+//!
+//! ```
+//! use graph_core::diagnostic::Problems;
+//! use graph_core::yaml::{Fields, parse};
+//!
+//! let text = "name: echo\nretries: 3\ncolour: red\n";
+//! let problems = Problems::new();
+//! let root = parse(text, &problems).unwrap();
+//! let mut fields = Fields::open(&root, "the example", &problems).unwrap();
+//! assert_eq!(fields.required("name").and_then(|node| node.text("a name", &problems)), Some("echo"));
+//! assert_eq!(fields.u64("retries", 0..=10), Some(3));
+//! fields.finish(); // reports `colour`
+//! assert_eq!(problems.len(), 1);
+//! ```
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::node::{Entry, Mapping, Node, Yaml};
+use super::units::{parse_duration, parse_size};
+use crate::diagnostic::{Diagnostic, Problems, Span, codes, nearest, printable};
+
+/// A mapping that is being read. Every key that is asked for is known from then on; [`Fields::finish`] reports the
+/// others.
+#[must_use = "`finish` reports the keys that nobody asked for"]
+pub struct Fields<'n> {
+    mapping: &'n Mapping,
+    span: Span,
+    what: String,
+    known: Vec<&'static str>,
+    problems: &'n Problems,
+}
+
+impl<'n> Fields<'n> {
+    /// Starts reading a mapping; anything else is reported as a wrong type. `what` names the mapping in messages: "the
+    /// manifest", "node `a`".
+    pub fn open(node: &'n Node, what: impl Into<String>, problems: &'n Problems) -> Option<Self> {
+        let what = what.into();
+        let mapping = node.mapping(&what, problems)?;
+        Some(Self { mapping, span: node.span, what, known: Vec::new(), problems })
+    }
+
+    /// Where the mapping stands.
+    pub const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// What the mapping is called in messages.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The problems that this reader reports to.
+    pub const fn problems(&self) -> &'n Problems {
+        self.problems
+    }
+
+    /// The key and its value, if the key is there.
+    pub fn entry(&mut self, key: &'static str) -> Option<&'n Entry> {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
+        self.mapping.entry(key)
+    }
+
+    /// The value of a key, if the key is there.
+    pub fn get(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The value of a key, if the key is there and has one: `key:` with nothing behind it counts as not there.
+    pub fn filled(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.get(key).filter(|node| !node.is_null())
+    }
+
+    /// The value of a key; its absence is reported.
+    pub fn required(&mut self, key: &'static str) -> Option<&'n Node> {
+        let found = self.get(key);
+        if found.is_none() {
+            self.problems.push(
+                Diagnostic::error(
+                    codes::MISSING_KEY,
+                    self.span.first_line(),
+                    format!("{} lacks `{key}`", self.what),
+                )
+                .label(format!("`{key}` is missing here")),
+            );
+        }
+        found
+    }
+
+    /// The text of a key, if the key is there.
+    pub fn text(&mut self, key: &'static str) -> Option<&'n str> {
+        self.get(key)?.text(&format!("`{key}`"), self.problems)
+    }
+
+    /// The boolean of a key, if the key is there.
+    pub fn bool(&mut self, key: &'static str) -> Option<bool> {
+        self.get(key)?.bool(&format!("`{key}`"), self.problems)
+    }
+
+    /// The integer of a key within a range, if the key is there.
+    pub fn u64(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+        self.get(key)?.u64(&format!("`{key}`"), range, self.problems)
+    }
+
+    /// The finite number of a key within a range, if the key is there.
+    pub fn f64(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
+        self.get(key)?.f64(&format!("`{key}`"), range, self.problems)
+    }
+
+    /// The duration of a key, if the key is there.
+    pub fn duration(&mut self, key: &'static str) -> Option<Duration> {
+        self.get(key)?.duration(&format!("`{key}`"), self.problems)
+    }
+
+    /// The size in bytes of a key, if the key is there.
+    pub fn size(&mut self, key: &'static str) -> Option<u64> {
+        self.get(key)?.size(&format!("`{key}`"), self.problems)
+    }
+
+    /// One of a few words, if the key is there.
+    pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        self.get(key)?.choice(&format!("`{key}`"), choices, self.problems)
+    }
+
+    /// The texts of a list, each with its node, if the key is there.
+    pub fn texts(&mut self, key: &'static str) -> Option<Vec<(&'n str, &'n Node)>> {
+        self.get(key)?.texts(&format!("`{key}`"), self.problems)
+    }
+
+    /// The mapping of a key, to be read in the same way, if the key is there.
+    pub fn fields(&mut self, key: &'static str, what: impl Into<String>) -> Option<Fields<'n>> {
+        Fields::open(self.get(key)?, what, self.problems)
+    }
+
+    /// Makes keys known that are read by other means.
+    pub fn also_known(&mut self, keys: &[&'static str]) {
+        self.known.extend(keys);
+    }
+
+    fn known_sorted(&self) -> String {
+        let mut known = self.known.clone();
+        known.sort_unstable();
+        known.join(", ")
+    }
+
+    /// Reports every key that was not asked for, with the nearest one that was.
+    pub fn finish(self) {
+        for entry in self.mapping {
+            let name = entry.key.name.as_str();
+            if self.known.contains(&name) {
+                continue;
+            }
+            let message = format!("`{}` is not a key of {}", crate::diagnostic::excerpt(name), self.what);
+            let problem = Diagnostic::error(codes::UNKNOWN_KEY, entry.key.span, message).label("unknown key");
+            let help = match nearest(name, self.known.iter().copied()) {
+                Some(known) => format!("did you mean `{known}`?"),
+                None => format!("known keys: {}", self.known_sorted()),
+            };
+            self.problems.push(problem.help(help));
+        }
+    }
+}
+
+/// Typed reads of one value. Each reports what is wrong and then gives `None`; `what` names the value in the message.
+impl Node {
+    /// Reports that something else was expected here.
+    pub fn wrong_type(&self, what: &str, expected: &str, problems: &Problems) {
+        let message = format!("{what} must be {expected}, not {}", self.kind());
+        problems.push(
+            Diagnostic::error(codes::WRONG_TYPE, self.span.first_line(), message)
+                .label(format!("expected {expected}")),
+        );
+    }
+
+    /// A mapping.
+    pub fn mapping(&self, what: &str, problems: &Problems) -> Option<&Mapping> {
+        let found = self.as_mapping();
+        if found.is_none() {
+            self.wrong_type(what, "a mapping", problems);
+        }
+        found
+    }
+
+    /// A list.
+    pub fn list(&self, what: &str, problems: &Problems) -> Option<&[Node]> {
+        let found = self.as_list();
+        if found.is_none() {
+            self.wrong_type(what, "a list", problems);
+        }
+        found
+    }
+
+    /// A text.
+    pub fn text(&self, what: &str, problems: &Problems) -> Option<&str> {
+        let found = self.as_text();
+        if found.is_none() {
+            let expected = if matches!(self.value, Yaml::Bool(_) | Yaml::Number(_)) {
+                "a text (in quotes)"
+            } else {
+                "a text"
+            };
+            self.wrong_type(what, expected, problems);
+        }
+        found
+    }
+
+    /// A list of texts, each with its node. Items of other types are reported and left out.
+    pub fn texts<'n>(&'n self, what: &str, problems: &Problems) -> Option<Vec<(&'n str, &'n Node)>> {
+        let Some(items) = self.as_list() else {
+            self.wrong_type(what, "a list of texts", problems);
+            return None;
+        };
+        let item_name = format!("each item of {what}");
+        Some(
+            items
+                .iter()
+                .filter_map(|item| item.text(&item_name, problems).map(|text| (text, item)))
+                .collect(),
+        )
+    }
+
+    /// `true` or `false`.
+    pub fn bool(&self, what: &str, problems: &Problems) -> Option<bool> {
+        let found = self.as_bool();
+        if found.is_none() {
+            self.wrong_type(what, "`true` or `false`", problems);
+        }
+        found
+    }
+
+    /// An integer within a range.
+    pub fn u64(&self, what: &str, range: RangeInclusive<u64>, problems: &Problems) -> Option<u64> {
+        let Yaml::Number(number) = &self.value else {
+            self.wrong_type(what, "a whole number", problems);
+            return None;
+        };
+        let value = number.as_u64().filter(|value| range.contains(value));
+        if value.is_none() {
+            let expected = if *range.end() == u64::MAX {
+                format!("at least {}", range.start())
+            } else {
+                format!("from {} to {}", range.start(), range.end())
+            };
+            self.out_of_range(&format!("{what} must be a whole number, {expected}"), &expected, problems);
+        }
+        value
+    }
+
+    /// A finite number within a range.
+    pub fn f64(&self, what: &str, range: RangeInclusive<f64>, problems: &Problems) -> Option<f64> {
+        let Yaml::Number(number) = &self.value else {
+            self.wrong_type(what, "a number", problems);
+            return None;
+        };
+        let value = number.as_f64().filter(|value| range.contains(value));
+        if value.is_none() {
+            let expected = format!("from {} to {}", range.start(), range.end());
+            self.out_of_range(&format!("{what} must be {expected}"), &expected, problems);
+        }
+        value
+    }
+
+    /// A duration: `5s`, or a number of seconds.
+    pub fn duration(&self, what: &str, problems: &Problems) -> Option<Duration> {
+        let parsed = match &self.value {
+            Yaml::Text(text) => parse_duration(&text.value),
+            Yaml::Number(number) => parse_duration(&number.to_string()),
+            _ => {
+                self.wrong_type(what, "a duration such as `5s`", problems);
+                return None;
+            }
+        };
+        parsed
+            .map_err(|error| {
+                let problem = Diagnostic::error(codes::BAD_DURATION, self.span, format!("{what}: {error}"));
+                problems.push(problem.label("not a duration"));
+            })
+            .ok()
+    }
+
+    /// A size in bytes: `64KiB`, or a number.
+    pub fn size(&self, what: &str, problems: &Problems) -> Option<u64> {
+        let parsed = match &self.value {
+            Yaml::Text(text) => parse_size(&text.value),
+            Yaml::Number(number) => parse_size(&number.to_string()),
+            _ => {
+                self.wrong_type(what, "a size such as `64KiB`", problems);
+                return None;
+            }
+        };
+        parsed
+            .map_err(|error| {
+                let problem = Diagnostic::error(codes::BAD_SIZE, self.span, format!("{what}: {error}"));
+                problems.push(problem.label("not a size"));
+            })
+            .ok()
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&self, what: &str, choices: &[(&str, T)], problems: &Problems) -> Option<T> {
+        let names = || choices.iter().map(|(name, _)| *name);
+        let Some(text) = self.as_text() else {
+            let expected = format!("one of {}", names().collect::<Vec<_>>().join(", "));
+            self.wrong_type(what, &expected, problems);
+            return None;
+        };
+        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        if found.is_none() {
+            let message = format!("{what} cannot be `{}`", crate::diagnostic::excerpt(text));
+            let help = match nearest(text, names()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("one of: {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            problems.push(Diagnostic::error(codes::UNKNOWN_CHOICE, self.span, message).help(help));
+        }
+        found
+    }
+
+    /// Reports a value that is of the right type but cannot be used.
+    pub fn out_of_range(&self, message: &str, expected: &str, problems: &Problems) {
+        let problem = Diagnostic::error(codes::OUT_OF_RANGE, self.span.first_line(), printable(message));
+        problems.push(problem.label(expected));
+    }
+}
