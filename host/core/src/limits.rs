@@ -62,7 +62,7 @@ pub struct RunLimits {
 
 impl RunLimits {
     /// What holds where the manifest does not say otherwise.
-    pub const DEFAULT: Self = Self { fuel: 100_000_000_000, timeout: Duration::from_secs(600) };
+    pub const DEFAULT: Self = Self { fuel: 100_000_000_000, timeout: Duration::from_mins(10) };
 }
 
 impl Default for RunLimits {

@@ -1,5 +1,123 @@
-//! Conditions: `{path, op, value}` and `any`, `all`, `not`.
+//! Conditions: `{path, op, value}` and `any`, `all`, `not`, decided over the same roots as templates.
 
-/// A parsed condition.
+mod evaluate;
+mod parse;
+mod text;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::template::Path;
+
+pub use parse::{ConditionSyntaxError, MAX_CONDITION_DEPTH};
+
+/// A parsed condition. Its `Display` is a short text for pictures and messages, such as `state.n > 10`.
 #[derive(Debug, Clone)]
-pub struct Condition;
+pub struct Condition {
+    node: Node,
+}
+
+#[derive(Debug, Clone)]
+enum Node {
+    /// The empty condition.
+    Always,
+    All(Vec<Node>),
+    Any(Vec<Node>),
+    Not(Box<Node>),
+    Test(Path, Test),
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    /// `eq`, `ne`, `contains` and the orderings.
+    Compare(Op, Value),
+    In(Vec<Value>),
+    Regex(Regex),
+    Exists,
+}
+
+/// An operator of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The same value; numbers by value, `3` equals `3.0`.
+    Eq,
+    /// Not the same value.
+    Ne,
+    /// Greater; numbers or text.
+    Gt,
+    /// Greater or equal.
+    Gte,
+    /// Less; numbers or text.
+    Lt,
+    /// Less or equal.
+    Lte,
+    /// One of a list.
+    In,
+    /// Has this part: text, an element, or an object's key.
+    Contains,
+    /// Matches a regular expression somewhere.
+    Regex,
+    /// Is there and is not null.
+    Exists,
+}
+
+impl Op {
+    /// Every operator.
+    pub const ALL: [Self; 10] = [
+        Self::Eq,
+        Self::Ne,
+        Self::Gt,
+        Self::Gte,
+        Self::Lt,
+        Self::Lte,
+        Self::In,
+        Self::Contains,
+        Self::Regex,
+        Self::Exists,
+    ];
+
+    /// The name in documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+            Self::Gt => "gt",
+            Self::Gte => "gte",
+            Self::Lt => "lt",
+            Self::Lte => "lte",
+            Self::In => "in",
+            Self::Contains => "contains",
+            Self::Regex => "regex",
+            Self::Exists => "exists",
+        }
+    }
+}
+
+impl Condition {
+    /// The condition that always holds.
+    pub const ALWAYS: Self = Self { node: Node::Always };
+
+    /// Whether it is the empty condition, which always holds.
+    pub fn is_always(&self) -> bool {
+        matches!(self.node, Node::Always)
+    }
+
+    /// Every path that the condition reads, in document order.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let mut found = Vec::new();
+        collect(&self.node, &mut found);
+        found.into_iter()
+    }
+}
+
+fn collect<'a>(node: &'a Node, found: &mut Vec<&'a Path>) {
+    match node {
+        Node::Always => {}
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|node| collect(node, found)),
+        Node::Not(node) => collect(node, found),
+        Node::Test(path, _) => found.push(path),
+    }
+}
+
+#[cfg(test)]
+mod tests;

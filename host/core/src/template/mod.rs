@@ -15,6 +15,7 @@ mod path;
 mod scope;
 mod value;
 
+pub(crate) use evaluate::kind;
 pub use evaluate::{MAX_SIZE, TemplateError};
 pub use expression::Pipe;
 pub use path::{Path, PathSyntaxError, Segment};

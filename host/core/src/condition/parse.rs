@@ -1,0 +1,238 @@
+//! Reading conditions.
+
+use regex::RegexBuilder;
+use serde_json::{Map, Value};
+
+use super::{Condition, Node, Op, Test};
+use crate::template::Path;
+
+/// How deeply `any`, `all` and `not` may nest.
+pub const MAX_CONDITION_DEPTH: usize = 64;
+
+/// The most memory that a compiled pattern may take, in bytes.
+const REGEX_SIZE: usize = 1 << 20;
+
+/// A value is not a condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConditionSyntaxError {
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// The keys and indices that lead to the value that is wrong.
+    pub pointer: Vec<String>,
+}
+
+impl Condition {
+    /// Reads a condition.
+    pub fn from_json(value: &Value) -> Result<Self, ConditionSyntaxError> {
+        Reader { pointer: Vec::new() }.condition(value).map(|node| Self { node })
+    }
+}
+
+struct Reader {
+    pointer: Vec<String>,
+}
+
+type Read<T> = Result<T, ConditionSyntaxError>;
+
+impl Reader {
+    fn fail<T>(&self, message: impl Into<String>, help: impl Into<String>) -> Read<T> {
+        let help = Some(help.into()).filter(|help| !help.is_empty());
+        Err(ConditionSyntaxError { message: message.into(), help, pointer: self.pointer.clone() })
+    }
+
+    /// Goes on at a key or index, so that an error there names its place.
+    fn at<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        self.pointer.push(key.to_owned());
+        let result = read(self)?;
+        self.pointer.pop();
+        Ok(result)
+    }
+
+    fn condition(&mut self, value: &Value) -> Read<Node> {
+        const SHAPE: &str =
+            "a condition is `{path: state.n, op: gt, value: 3}`, or `any`, `all`, `not` of conditions";
+        if self.pointer.len() > 2 * MAX_CONDITION_DEPTH {
+            return self.fail("conditions nest too deeply", "");
+        }
+        let fields = match value {
+            Value::Null => return Ok(Node::Always),
+            Value::Object(fields) => fields,
+            Value::Bool(true) => {
+                return self.fail("`true` is not a condition", "leave the condition out: it always holds");
+            }
+            Value::Bool(false) => return self.fail("`false` is not a condition", "`any: []` never holds"),
+            Value::Array(_) => {
+                return self.fail("a list is not a condition", "write `all: [..]` or `any: [..]`");
+            }
+            _ => return self.fail("this is not a condition", SHAPE),
+        };
+        if fields.is_empty() {
+            return Ok(Node::Always);
+        }
+        for key in fields.keys() {
+            const KNOWN: [&str; 7] = ["path", "op", "operator", "value", "any", "all", "not"];
+            if !KNOWN.contains(&key.as_str()) {
+                let help = nearest(key, KNOWN).unwrap_or_else(|| SHAPE.to_owned());
+                return self
+                    .at(key, |reader| reader.fail(format!("a condition has no key `{}`", shown(key)), help));
+            }
+        }
+        let groups: Vec<&str> =
+            ["any", "all", "not"].into_iter().filter(|key| fields.contains_key(*key)).collect();
+        match groups.as_slice() {
+            [] => self.test(fields),
+            [group] if fields.len() == 1 => self.group(group, &fields[*group]),
+            [first, ..] => self.fail(
+                format!("`{first}` stands beside other keys"),
+                "one condition is either a test with a `path`, or one of `any`, `all` and `not`; \
+                 put them side by side in `all: [..]`",
+            ),
+        }
+    }
+
+    fn group(&mut self, key: &str, value: &Value) -> Read<Node> {
+        self.at(key, |reader| {
+            if key == "not" {
+                return reader.condition(value).map(|node| Node::Not(Box::new(node)));
+            }
+            let Value::Array(items) = value else {
+                return reader
+                    .fail(format!("`{key}` takes a list of conditions"), format!("write `{key}: [..]`"));
+            };
+            let nodes = items
+                .iter()
+                .enumerate()
+                .map(|(at, item)| reader.at(&at.to_string(), |reader| reader.condition(item)))
+                .collect::<Read<Vec<_>>>()?;
+            Ok(if key == "any" { Node::Any(nodes) } else { Node::All(nodes) })
+        })
+    }
+
+    fn test(&mut self, fields: &Map<String, Value>) -> Read<Node> {
+        let Some(path) = fields.get("path") else {
+            return self.fail("the condition has no `path`", "name a value, such as `path: state.n`");
+        };
+        let path = self.at("path", |reader| match path {
+            Value::String(text) => Path::parse(text).map_err(|error| ConditionSyntaxError {
+                message: error.message,
+                help: error.help,
+                pointer: reader.pointer.clone(),
+            }),
+            _ => reader.fail("`path` is text", "such as `path: state.n`"),
+        })?;
+        let op = self.op(fields)?;
+        let value = fields.get("value");
+        let test = match (op, value) {
+            (Op::Exists, None | Some(Value::Null | Value::Bool(true))) => Test::Exists,
+            (Op::Exists, Some(_)) => {
+                return self.at("value", |reader| {
+                    reader.fail(
+                        "`exists` takes no `value`",
+                        "for the opposite, write `not: {path: .., op: exists}`",
+                    )
+                });
+            }
+            (op, None) => {
+                let help = "for null, write `value: null`";
+                return self.fail(format!("`{op}` needs a `value`", op = op.as_str()), help);
+            }
+            (Op::In, Some(Value::Array(items))) => Test::In(items.clone()),
+            (Op::In, Some(_)) => {
+                return self.at("value", |reader| {
+                    reader.fail(
+                        "the value of `in` is a list",
+                        "such as `value: [a, b]`; see `contains` for the reverse",
+                    )
+                });
+            }
+            (Op::Regex, Some(value)) => self.at("value", |reader| reader.regex(value))?,
+            (op @ (Op::Gt | Op::Gte | Op::Lt | Op::Lte), Some(value)) => {
+                if !matches!(value, Value::Number(_) | Value::String(_)) {
+                    return self.at("value", |reader| {
+                        reader.fail(
+                            format!("`{}` compares numbers or text", op.as_str()),
+                            "use `eq`, `ne` or `in`",
+                        )
+                    });
+                }
+                Test::Compare(op, value.clone())
+            }
+            (op @ (Op::Eq | Op::Ne | Op::Contains), Some(value)) => Test::Compare(op, value.clone()),
+        };
+        Ok(Node::Test(path, test))
+    }
+
+    fn op(&mut self, fields: &Map<String, Value>) -> Read<Op> {
+        let (key, value) = match (fields.get("op"), fields.get("operator")) {
+            (Some(_), Some(_)) => {
+                return self.fail("`op` and `operator` are the same key", "write one of them");
+            }
+            (Some(value), None) => ("op", value),
+            (None, Some(value)) => ("operator", value),
+            (None, None) => return Ok(Op::Eq),
+        };
+        self.at(key, |reader| {
+            let all = Op::ALL.map(Op::as_str);
+            let known = || format!("the operators are {}", all.join(", "));
+            let Value::String(name) = value else {
+                return reader.fail("an operator is text", known());
+            };
+            if let Some(op) = Op::ALL.into_iter().find(|op| op.as_str() == name) {
+                return Ok(op);
+            }
+            let symbol = match name.as_str() {
+                "==" | "=" | "equals" => Some("eq"),
+                "!=" | "<>" | "not_equals" | "neq" => Some("ne"),
+                ">" => Some("gt"),
+                ">=" | "ge" => Some("gte"),
+                "<" => Some("lt"),
+                "<=" | "le" => Some("lte"),
+                "matches" | "match" | "=~" => Some("regex"),
+                _ => None,
+            };
+            let help = match symbol {
+                Some(symbol) => format!("did you mean `{symbol}`?"),
+                None => nearest(name, all).unwrap_or_else(known),
+            };
+            reader.fail(format!("there is no operator `{}`", shown(name)), help)
+        })
+    }
+
+    fn regex(&mut self, value: &Value) -> Read<Test> {
+        let Value::String(pattern) = value else {
+            return self.fail("the value of `regex` is a pattern", "such as `value: \"^draft-[0-9]+$\"`");
+        };
+        match RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build() {
+            Ok(regex) => Ok(Test::Regex(regex)),
+            Err(regex::Error::CompiledTooBig(_)) => {
+                self.fail("the pattern is too large", "repeat less, or test a shorter pattern")
+            }
+            Err(error) => {
+                // The library's text ends with the reason, behind the pattern and a marker line.
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                self.fail(
+                    format!("the pattern cannot be read: {reason}"),
+                    "patterns run in linear time: there are no look-around and no back-references",
+                )
+            }
+        }
+    }
+}
+
+fn nearest<const N: usize>(word: &str, known: [&str; N]) -> Option<String> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(candidate, &word.to_lowercase()), candidate))
+        .min()
+        .filter(|(distance, candidate)| *distance <= 2 && *distance < candidate.len())
+        .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
+}
+
+/// A word of the document in a message: escaped, cut to a readable length.
+fn shown(word: &str) -> String {
+    word.chars().take(60).flat_map(char::escape_debug).collect()
+}

@@ -1,0 +1,292 @@
+#![allow(clippy::unwrap_used)]
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::json::any_json;
+use crate::template::{Root, Scope};
+
+fn decide(condition: &Value, state: &Value) -> (bool, Vec<String>) {
+    let mut warnings = Vec::new();
+    let condition = Condition::from_json(condition).unwrap();
+    let holds = condition.evaluate(&Scope::new().with("state", Root::Value(state)), &mut warnings);
+    (holds, warnings)
+}
+
+fn holds(condition: &Value, state: &Value) -> bool {
+    decide(condition, state).0
+}
+
+fn op(op: &str, actual: &Value, value: &Value) -> bool {
+    holds(&json!({"path": "state.v", "op": op, "value": value}), &json!({"v": actual}))
+}
+
+#[test]
+fn empty_conditions() {
+    for (condition, expected) in [
+        (json!({}), true),
+        (json!(null), true),
+        (json!({"any": []}), false),
+        (json!({"all": []}), true),
+        (json!({"not": {}}), false),
+        (json!({"any": [{}]}), true),
+        (json!({"all": [{"any": []}]}), false),
+    ] {
+        assert_eq!(holds(&condition, &json!({})), expected, "{condition}");
+    }
+}
+
+#[test]
+fn equality_is_by_value() {
+    assert!(op("eq", &json!(3), &json!(3.0)));
+    assert!(op("eq", &json!({"a": [3.0]}), &json!({"a": [3]})));
+    assert!(!op("eq", &json!(9_007_199_254_740_993_i64), &json!(9_007_199_254_740_992_i64)));
+    assert!(!op("eq", &json!(9_007_199_254_740_993_i64), &json!(9_007_199_254_740_992.0)));
+    assert!(op("gt", &json!(u64::MAX), &json!(u64::MAX - 1)));
+    assert!(!op("eq", &json!(true), &json!(1)));
+    assert!(op("ne", &json!(false), &json!(0)));
+    assert!(!op("eq", &json!("3"), &json!(3)));
+    assert!(holds(&json!({"path": "state.none", "op": "eq", "value": null}), &json!({})));
+    assert!(holds(&json!({"path": "state.none", "operator": "ne", "value": 1}), &json!({})));
+    assert!(holds(&json!({"path": "state.v", "value": 1}), &json!({"v": 1})), "eq is the default");
+}
+
+#[test]
+fn ordering_different_types_is_false_and_a_warning() {
+    for (actual, value, warning) in [
+        (json!("10"), json!(3), "`gt` is false: `state.v` is text, which has no order with a number"),
+        (json!(10), json!("3"), "`gt` is false: `state.v` is a number, which has no order with text"),
+        (json!(null), json!(3), "`gt` is false: `state.v` is null, which has no order with a number"),
+        (json!(true), json!(0), "`gt` is false: `state.v` is a boolean, which has no order with a number"),
+        (json!([2]), json!(1), "`gt` is false: `state.v` is a list, which has no order with a number"),
+    ] {
+        let condition = json!({"path": "state.v", "op": "gt", "value": value});
+        assert_eq!(decide(&condition, &json!({"v": actual})), (false, vec![warning.to_owned()]));
+        let not = json!({"not": condition});
+        assert!(holds(&not, &json!({"v": actual})));
+    }
+    assert_eq!(
+        decide(&json!({"path": "state.v", "op": "lt", "value": "b"}), &json!({"v": "a"})),
+        (true, vec![])
+    );
+}
+
+#[test]
+fn membership() {
+    assert!(op("in", &json!(3), &json!([1, 3.0])));
+    assert!(!op("in", &json!(true), &json!([1])));
+    assert!(!op("in", &json!(3), &json!([])));
+    assert!(holds(&json!({"path": "state.none", "op": "in", "value": [null]}), &json!({})));
+
+    assert!(op("contains", &json!("abc"), &json!("bc")));
+    assert!(!op("contains", &json!("abc"), &json!("C")));
+    assert!(op("contains", &json!([1, {"a": 2}]), &json!({"a": 2.0})));
+    assert!(!op("contains", &json!(["ab"]), &json!("a")));
+    assert!(op("contains", &json!({"k": null}), &json!("k")));
+    assert!(!op("contains", &json!({"k": "v"}), &json!("v")));
+    let warnings = |actual: Value, value: Value| {
+        decide(&json!({"path": "state.v", "op": "contains", "value": value}), &json!({"v": actual}))
+    };
+    assert_eq!(warnings(json!(null), json!(1)), (false, vec![]));
+    assert_eq!(
+        warnings(json!(12), json!(1)),
+        (false, vec!["`contains` is false: `state.v` is a number, not text, a list or an object".to_owned()])
+    );
+    assert_eq!(
+        warnings(json!("12"), json!(1)),
+        (false, vec!["`contains` is false: `state.v` is text, which cannot contain a number".to_owned()])
+    );
+}
+
+#[test]
+fn regular_expressions_search() {
+    assert!(op("regex", &json!("a draft-12 b"), &json!("draft-[0-9]+")));
+    assert!(!op("regex", &json!("a draft-12 b"), &json!("^draft")));
+    assert!(op("regex", &json!("ÄÖ"), &json!(r"^\w+$")));
+    let condition = json!({"path": "state.v", "op": "regex", "value": "1"});
+    assert_eq!(
+        decide(&condition, &json!({"v": 1})),
+        (false, vec!["`regex` is false: `state.v` is a number, not text".to_owned()])
+    );
+    // What backtracks for ages elsewhere.
+    assert!(!op("regex", &json!("a".repeat(50_000) + "!"), &json!("^(a+)+$")));
+}
+
+#[test]
+fn existence() {
+    let exists = json!({"path": "state.a.b", "op": "exists"});
+    assert!(holds(&exists, &json!({"a": {"b": false}})));
+    assert!(holds(&exists, &json!({"a": {"b": ""}})));
+    assert!(!holds(&exists, &json!({"a": {"b": null}})));
+    assert!(!holds(&exists, &json!({"a": {}})));
+    assert!(!holds(&exists, &json!({"a": 1})));
+    assert!(holds(&json!({"path": "state.a", "op": "exists", "value": true}), &json!({"a": 1})));
+}
+
+#[test]
+fn values_are_never_templates() {
+    assert!(op("eq", &json!("${state.v}"), &json!("${state.v}")));
+    assert!(!op("eq", &json!("x"), &json!("${state.v}")));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let test = |op: &str, value: Value| json!({"path": "state.v", "op": op, "value": value});
+    for (condition, pointer, message, help) in [
+        (json!(true), "", "`true` is not a condition", "leave the condition out"),
+        (json!([]), "", "a list is not a condition", "all: [..]"),
+        (json!("a > 1"), "", "not a condition", "{path: state.n, op: gt, value: 3}"),
+        (json!({"op": "eq", "value": 1}), "", "no `path`", "path: state.n"),
+        (json!({"pth": "state.v"}), "pth", "no key `pth`", "did you mean `path`?"),
+        (json!({"path": "state.v", "colour": 1}), "colour", "no key `colour`", "a condition is"),
+        (json!({"path": 3, "value": 1}), "path", "`path` is text", ""),
+        (json!({"path": "${state.v}", "value": 1}), "path", "without `${`", "write `state.v`"),
+        (json!({"path": "state..v", "value": 1}), "path", "a key is missing", ""),
+        (json!({"path": "state.v", "op": "eq"}), "", "`eq` needs a `value`", "value: null"),
+        (
+            json!({"path": "state.v", "op": "eq", "operator": "eq", "value": 1}),
+            "",
+            "the same key",
+            "one of them",
+        ),
+        (json!({"path": "state.v", "op": 1, "value": 1}), "op", "an operator is text", "eq, ne, gt"),
+        (test("equal", json!(1)), "op", "no operator `equal`", "the operators are"),
+        (test("gtt", json!(1)), "op", "no operator `gtt`", "did you mean `gt`?"),
+        (test("contain", json!(1)), "op", "no operator `contain`", "did you mean `contains`?"),
+        (test(">=", json!(1)), "op", "no operator `>=`", "did you mean `gte`?"),
+        (test("gt", json!([1])), "value", "`gt` compares numbers or text", "eq"),
+        (test("in", json!("abc")), "value", "the value of `in` is a list", "contains"),
+        (test("regex", json!(1)), "value", "is a pattern", ""),
+        (test("regex", json!("(a")), "value", "cannot be read: unclosed group", "linear time"),
+        (test("regex", json!("(?=a)")), "value", "look-around", "linear time"),
+        (test("regex", json!("(\\w{100}){100}")), "value", "the pattern is too large", ""),
+        (test("exists", json!(false)), "value", "`exists` takes no `value`", "not:"),
+        (json!({"any": {}}), "any", "`any` takes a list", "any: [..]"),
+        (json!({"any": [], "all": []}), "", "`any` stands beside other keys", "all: [..]"),
+        (json!({"not": {}, "path": "state.v"}), "", "`not` stands beside other keys", ""),
+        (
+            json!({"all": [{}, {"not": {"path": "state.v", "op": "no", "value": 1}}]}),
+            "all/1/not/op",
+            "no operator",
+            "",
+        ),
+    ] {
+        let error = Condition::from_json(&condition).unwrap_err();
+        assert_eq!(error.pointer.join("/"), pointer, "{condition}: {error:?}");
+        assert!(error.message.contains(message), "{condition}: {error:?}");
+        assert!(error.help.clone().unwrap_or_default().contains(help), "{condition}: {error:?}");
+    }
+    let deep = (0..200).fold(json!({}), |inner, _| json!({"not": inner}));
+    assert_eq!(Condition::from_json(&deep).unwrap_err().message, "conditions nest too deeply");
+}
+
+#[test]
+fn short_text() {
+    for (condition, text) in [
+        (json!({}), "always"),
+        (json!({"any": []}), "never"),
+        (json!({"path": "state.n", "op": "gt", "value": 10}), "state.n > 10"),
+        (json!({"path": "result.s", "value": "x"}), "result.s == \"x\""),
+        (json!({"path": "state.s", "op": "in", "value": [1, "a"]}), "state.s in [1, \"a\"]"),
+        (json!({"path": "state.s", "op": "contains", "value": "a"}), "state.s contains \"a\""),
+        (json!({"path": "state.s", "op": "regex", "value": "^a"}), "state.s =~ /^a/"),
+        (json!({"not": {"path": "state.s", "op": "exists"}}), "state.s does not exist"),
+        (
+            json!({"all": [{"path": "state.a", "op": "exists"}, {"any": [{"path": "state.b", "op": "lte", "value": 1},
+                {"not": {"path": "state.c", "op": "ne", "value": 2}}]}]}),
+            "state.a exists and (state.b <= 1 or not (state.c != 2))",
+        ),
+    ] {
+        assert_eq!(Condition::from_json(&condition).unwrap().to_string(), text);
+    }
+    let condition = Condition::from_json(&json!({"all": [{"path": "state.a", "op": "exists"},
+        {"not": {"path": "result.b", "op": "exists"}}]}));
+    let condition = condition.unwrap();
+    assert_eq!(condition.paths().map(Path::as_str).collect::<Vec<_>>(), ["state.a", "result.b"]);
+}
+
+fn comparable() -> impl Strategy<Value = (Value, Value)> {
+    let number = || {
+        prop_oneof![
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            (-3_i64..3).prop_map(Value::from),
+            (-12_i32..12).prop_map(|n| Value::from(f64::from(n) / 4.0)),
+            proptest::num::f64::NORMAL.prop_map(Value::from),
+        ]
+    };
+    prop_oneof![
+        (number(), number()),
+        ("[ab]{0,2}".prop_map(Value::from), any::<String>().prop_map(Value::from))
+    ]
+}
+
+/// Conditions over `state.v` and `state.w`.
+fn any_condition() -> impl Strategy<Value = Value> {
+    let test =
+        (prop_oneof![Just("v"), Just("w"), Just("x")], prop::sample::select(Op::ALL.to_vec()), any_json())
+            .prop_map(|(key, op, value)| {
+                let value = match op {
+                    Op::In => json!([value, 1, "a"]),
+                    Op::Regex => json!("[a-c]"),
+                    Op::Exists => json!(null),
+                    Op::Gt | Op::Gte | Op::Lt | Op::Lte if !value.is_number() && !value.is_string() => {
+                        json!(1)
+                    }
+                    _ => value,
+                };
+                json!({"path": format!("state.{key}"), "op": op.as_str(), "value": value})
+            });
+    prop_oneof![test, Just(json!({}))].prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|all| json!({"all": all})),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|any| json!({"any": any})),
+            inner.prop_map(|not| json!({"not": not})),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn orders_are_dual((a, b) in comparable()) {
+        prop_assert_eq!(op("lt", &a, &b), op("gt", &b, &a));
+        prop_assert_eq!(op("lte", &a, &b), op("gte", &b, &a));
+        prop_assert_eq!(op("lt", &a, &b), !op("gte", &a, &b));
+        prop_assert_eq!(op("gt", &a, &b), !op("lte", &a, &b));
+        prop_assert_eq!(op("eq", &a, &b), op("lte", &a, &b) && op("gte", &a, &b));
+        prop_assert!(op("eq", &a, &a) && op("lte", &a, &a) && !op("lt", &a, &a));
+    }
+
+    #[test]
+    fn equality_is_an_equivalence_and_ne_its_opposite(a in any_json(), b in any_json()) {
+        prop_assert!(op("eq", &a, &a));
+        prop_assert_eq!(op("eq", &a, &b), op("eq", &b, &a));
+        prop_assert_eq!(op("eq", &a, &b), !op("ne", &a, &b));
+        prop_assert_eq!(op("eq", &a, &b), op("in", &a, &json!([b])));
+        prop_assert!(op("contains", &json!([b, a]), &a));
+    }
+
+    #[test]
+    fn groups_obey_the_laws_of_logic(
+        a in any_condition(), b in any_condition(), v in any_json(), w in any_json(),
+    ) {
+        let state = json!({"v": v, "w": w});
+        let [left, right] = [&a, &b].map(|condition| holds(condition, &state));
+        prop_assert_eq!(holds(&json!({"not": a}), &state), !left);
+        prop_assert_eq!(holds(&json!({"not": {"not": a}}), &state), left);
+        prop_assert_eq!(holds(&json!({"any": [a, b]}), &state), left || right);
+        prop_assert_eq!(holds(&json!({"all": [a, b]}), &state), left && right);
+        prop_assert_eq!(holds(&json!({"all": [a]}), &state), left);
+        prop_assert_eq!(
+            holds(&json!({"not": {"any": [a, b]}}), &state),
+            holds(&json!({"all": [{"not": a}, {"not": b}]}), &state)
+        );
+    }
+
+    #[test]
+    fn reading_never_panics(value in any_json(), key in prop::sample::select(vec!["path", "op", "value", "any", "not"])) {
+        let _ = Condition::from_json(&value);
+        let _ = Condition::from_json(&json!({"path": "state.v", "op": "regex", "value": value}));
+        let _ = Condition::from_json(&json!({key: value}));
+    }
+}
