@@ -1,1 +1,262 @@
-//! Under construction.
+//! Ids and names: what items, nodes, runs and state keys may be called. Ids become file paths, are matched against
+//! grants and are shown to people who decide by them, so each has one spelling and no two look the same.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The most characters that a node name, run id, state key or segment of an item id may have.
+pub const MAX_NAME: usize = 128;
+/// The most characters that an item id may have, its version included.
+pub const MAX_ITEM_ID: usize = 256;
+
+/// The id of an item: segments of `[A-Za-z0-9_-]` joined by `/`, and a version after `@` if one is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemId {
+    path: String,
+    version: Option<String>,
+}
+
+/// A text is not an id or a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// There is nothing.
+    #[error("it is empty")]
+    Empty,
+    /// It is longer than an id may be.
+    #[error("it has more than {0} characters")]
+    TooLong(usize),
+    /// A segment between `/` is empty, as at a leading, trailing or double `/`.
+    #[error("a part between `/` is empty")]
+    EmptySegment {
+        /// The byte of the place.
+        offset: usize,
+    },
+    /// A segment is `.` or `..`.
+    #[error("`.` and `..` cannot be parts of an id")]
+    Relative {
+        /// The byte of the place.
+        offset: usize,
+    },
+    /// A character that ids do not have.
+    #[error("{} is not allowed in it", shown(*.character))]
+    Character {
+        /// The character.
+        character: char,
+        /// The byte of the place.
+        offset: usize,
+    },
+    /// A version after `@` is empty.
+    #[error("the version after `@` is empty")]
+    EmptyVersion {
+        /// The byte of the place.
+        offset: usize,
+    },
+}
+
+impl IdError {
+    /// The byte at which the text stops being an id.
+    pub const fn offset(&self) -> usize {
+        match self {
+            Self::Empty | Self::TooLong(_) => 0,
+            Self::EmptySegment { offset }
+            | Self::Relative { offset }
+            | Self::Character { offset, .. }
+            | Self::EmptyVersion { offset } => *offset,
+        }
+    }
+}
+
+fn shown(c: char) -> String {
+    if c.is_ascii_graphic() {
+        format!("`{c}`")
+    } else if c == ' ' {
+        "a blank".to_owned()
+    } else {
+        format!("the character U+{:04X}", u32::from(c))
+    }
+}
+
+fn is_name_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
+/// Checks that a text is characters of `[A-Za-z0-9_-]`, at least one and at most [`MAX_NAME`].
+fn check_name(text: &str, base: usize) -> Result<(), IdError> {
+    if let Some((at, character)) = text.char_indices().find(|(_, c)| !is_name_character(*c)) {
+        return Err(IdError::Character { character, offset: base + at });
+    }
+    if text.len() > MAX_NAME { Err(IdError::TooLong(MAX_NAME)) } else { Ok(()) }
+}
+
+impl ItemId {
+    /// Reads an id.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        if text.is_empty() {
+            return Err(IdError::Empty);
+        }
+        if text.len() > MAX_ITEM_ID {
+            return Err(IdError::TooLong(MAX_ITEM_ID));
+        }
+        let (path, version) = match text.split_once('@') {
+            Some((path, version)) => (path, Some(version)),
+            None => (text, None),
+        };
+        let mut offset = 0;
+        for segment in path.split('/') {
+            match segment {
+                "" => return Err(IdError::EmptySegment { offset }),
+                "." | ".." => return Err(IdError::Relative { offset }),
+                _ => check_name(segment, offset)?,
+            }
+            offset += segment.len() + 1;
+        }
+        if let Some(version) = version {
+            if version.is_empty() {
+                return Err(IdError::EmptyVersion { offset });
+            }
+            let allowed = |c: char| is_name_character(c) || matches!(c, '.' | '+');
+            if let Some((at, character)) = version.char_indices().find(|(_, c)| !allowed(*c)) {
+                return Err(IdError::Character { character, offset: offset + at });
+            }
+        }
+        Ok(Self { path: path.to_owned(), version: version.map(str::to_owned) })
+    }
+
+    /// The id without its version: `acme/fetch`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The version after `@`.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// The parts between `/`.
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.path.split('/')
+    }
+
+    /// The id as capabilities write it, without its version: `acme.fetch`.
+    pub fn dotted(&self) -> String {
+        self.path.replace('/', ".")
+    }
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        self.version.iter().try_for_each(|version| write!(f, "@{version}"))
+    }
+}
+
+impl FromStr for ItemId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for ItemId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ItemId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Checks a node name: `[A-Za-z0-9_-]`, as a segment of an item id.
+pub fn check_node_name(text: &str) -> Result<(), IdError> {
+    if text.is_empty() { Err(IdError::Empty) } else { check_name(text, 0) }
+}
+
+/// Checks a run id: `[A-Za-z0-9_-]`, as a segment of an item id. It is a file name and the first part of task ids.
+pub fn check_run_id(text: &str) -> Result<(), IdError> {
+    check_node_name(text)
+}
+
+/// Checks a state key: one step of a template path, so without what has a meaning in paths and templates, and
+/// without characters that are not seen.
+pub fn check_state_key(text: &str) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty);
+    }
+    let refused = |c: char| {
+        c.is_whitespace()
+            || crate::diagnostic::acts(c)
+            || matches!(c, '.' | '[' | ']' | '{' | '}' | '|' | '$' | '\'' | '"' | '`' | '\\')
+    };
+    if let Some((offset, character)) = text.char_indices().find(|(_, c)| refused(*c)) {
+        return Err(IdError::Character { character, offset });
+    }
+    if text.chars().count() > MAX_NAME { Err(IdError::TooLong(MAX_NAME)) } else { Ok(()) }
+}
+
+/// Checks the name of a template variable: a letter or `_`, then letters, digits and `_`, all ASCII.
+pub fn check_variable(text: &str) -> Result<(), IdError> {
+    let allowed = |at: usize, c: char| c == '_' || if at == 0 { c.is_ascii_alphabetic() } else { c.is_ascii_alphanumeric() };
+    if text.is_empty() {
+        return Err(IdError::Empty);
+    }
+    if let Some((offset, character)) = text.char_indices().find(|(at, c)| !allowed(*at, *c)) {
+        return Err(IdError::Character { character, offset });
+    }
+    if text.len() > MAX_NAME { Err(IdError::TooLong(MAX_NAME)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn item_ids() {
+        let id = ItemId::parse("acme/fetch-it@1.2.0+b").unwrap();
+        assert_eq!((id.path(), id.version()), ("acme/fetch-it", Some("1.2.0+b")));
+        assert_eq!(id.dotted(), "acme.fetch-it");
+        for text in [
+            "", "/a", "a/", "a//b", "../a", "a/..", "a/./b", "a b", "a\0b", "a.b", "a@", "a@1@2", "a@ ", "C:\\a",
+            "асme/fetch", "a\u{202e}b", "a\u{200b}", "é", "a/b\n",
+        ] {
+            assert!(ItemId::parse(text).is_err(), "{text:?}");
+        }
+        assert_eq!(ItemId::parse("a/b c").unwrap_err().offset(), 3);
+        assert_eq!(ItemId::parse("a/../c").unwrap_err(), IdError::Relative { offset: 2 });
+        assert!(ItemId::parse(&"a/".repeat(200)).is_err());
+    }
+
+    #[test]
+    fn names() {
+        assert!(check_node_name("count_files-2").is_ok());
+        for text in ["", "a.b", "a/b", "a b", "..", "\u{430}", &"a".repeat(129)] {
+            assert!(check_node_name(text).is_err(), "{text:?}");
+        }
+        assert!(check_state_key("größe").is_ok());
+        for text in ["", "a.b", "a b", "a[0]", "${a}", "a\u{200b}"] {
+            assert!(check_state_key(text).is_err(), "{text:?}");
+        }
+        assert!(check_variable("_item2").is_ok());
+        for text in ["", "2a", "a-b", "é"] {
+            assert!(check_variable(text).is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_item_id_has_one_spelling(text in "[A-Za-z0-9_/@.-]{0,20}") {
+            if let Ok(id) = ItemId::parse(&text) {
+                prop_assert_eq!(id.to_string(), text);
+            }
+        }
+    }
+}

@@ -337,7 +337,7 @@ become paths and are compared with what was granted.
 
 Write the item's id.";
     BAD_NODE_NAME = "GH0502", "not a node name",
-"A node name is ASCII letters, digits, `_`, `-` and `.`, at most 128 of them, and starts with a letter, a digit or `_`. Look-alike letters of other scripts are refused, so that two nodes never look the same.
+"A node name is ASCII letters, digits, `_` and `-`, at most 128 of them. Look-alike letters of other scripts are refused, so that two nodes never look the same.
 
     nodes: { \"count files\": … }
 

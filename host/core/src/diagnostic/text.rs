@@ -54,6 +54,16 @@ pub(crate) fn excerpt(text: &str) -> String {
     }
 }
 
+/// A message of another library, which may quote a document at length, for a message of ours.
+pub(crate) fn excerpt_of(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let shown = printable(text);
+    match shown.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None => shown.into_owned(),
+    }
+}
+
 /// The candidate that a misspelt name most likely means, if one is near enough to be worth naming.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // Comparing costs the product of the lengths: nobody misspells a name of more than 64 characters by accident.
