@@ -218,6 +218,21 @@ Write `5m`.";
     memory: 64 megs
 
 Write `64MiB`.";
+    BAD_TIME = "GH0208", "not a time",
+"A point in time is written as in RFC 3339, with its offset from UTC, or as a date alone, which means the first moment of that \
+day in UTC.
+
+    not_before: 2030-01-31
+    not_after: 2030-12-31T23:59:59Z
+
+Other forms, such as `31.1.2030` or a time without an offset, could be read in several ways and are refused.";
+    EMPTY_LIST = "GH0209", "a list is empty that allows things",
+"A list that says what is allowed is empty. It would allow nothing, which is rarely what its author means, so it is refused \
+instead of being guessed at.
+
+    items: []          # a key that may sign nothing
+
+Name what is allowed, or leave out the entry that the list belongs to.";
 
     NOT_A_GRAPH = "GH0301", "the document is not a graph tool",
 "A graph tool says `tool_type: graph` and has a `config`. Its `executor_id`, if given, names the state graph runtime.
@@ -354,6 +369,32 @@ Write `a_b`, or assign an object to `a`.";
     as: state
 
 Choose another name, for example `item`.";
+    TRUST_KEY = "GH0701", "not a usable public key",
+"The trust store names an Ed25519 public key, as a PEM block (SPKI, RFC 8410) or as 64 hexadecimal digits in quotes. Private keys do \
+not belong there, keys of other algorithms are not read, and keys that would accept forged signatures are refused.
+
+    key: |
+      -----BEGIN PUBLIC KEY-----
+      MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=
+      -----END PUBLIC KEY-----
+
+`graph-host keys show NAME` prints the public key of one of your own pairs, `openssl pkey -in KEY -pubout` that of any private key.";
+    TRUST_PATTERN = "GH0702", "not a pattern of item ids",
+"`items` in the trust store lists the items that a key may sign. Each is an item id, in which `*` stands for any characters (`/` too), \
+`?` for one character and `[abc]` for one of a set.
+
+    items: [\"acme/*\", \"shared/fetch\"]
+
+Ids consist of letters, digits, `_`, `-` and `/`. A pattern without `*` covers one item: `acme` does not cover `acme/fetch`.";
+    TRUST_TWICE = "GH0703", "a trusted key is listed twice",
+"Two entries of the trust store have the same name or the same key. It would not be clear which bounds hold, or which one is meant \
+by `graph-host trust revoke NAME`.
+
+    keys:
+      - { name: acme, key: \"d75a…\", items: [\"acme/*\"] }
+      - { name: acme, key: \"3d40…\", items: [\"acme/*\"] }
+
+Make one entry of them, or give the second key another name.";
 }
 
 #[cfg(test)]

@@ -3,35 +3,35 @@
 
 mod component;
 mod dsse;
+mod file;
 mod key;
 mod statement;
 mod store;
 mod structure;
+mod text;
 
 pub use component::{EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component};
 pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
+pub use file::EditError;
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
 pub use statement::{
     ComponentStatement, PREDICATE_TYPE, Predicate, STATEMENT_TYPE, StatementError, make_statement,
 };
 pub use store::{ItemPattern, KeyName, KeyRefusal, ParsePatternError, Revocation, TrustStore, TrustedKey};
 pub use structure::NotAComponent;
+pub use text::{CommentMark, TextRefusal, TextStanding, sign_text, verify_text};
+
+use crate::diagnostic::printable;
 
 /// A text from outside as messages show it: on one line, of bounded length, without characters that a terminal would
 /// act on or that reorder the text around them.
 fn shown(text: &str) -> String {
     const MOST: usize = 200;
-    let mut shown = String::new();
-    for (index, c) in text.chars().enumerate() {
-        let acts = c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        match (index, acts) {
-            (MOST.., _) => return shown + "…",
-            (_, true) => shown.extend(c.escape_unicode()),
-            (_, false) => shown.push(c),
-        }
+    let shown = printable(text).replace('\n', "\\n").replace('\t', "\\t");
+    match shown.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
     }
-    shown
 }
 
 /// Refuses anything but an object at these places (RFC 6901), where there is something: a list of values in the order

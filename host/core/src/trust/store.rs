@@ -200,7 +200,7 @@ fn patterns_text(patterns: &[ItemPattern]) -> String {
 /// Whose signatures count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustStore {
-    keys: Vec<TrustedKey>,
+    pub(super) keys: Vec<TrustedKey>,
 }
 
 impl TrustStore {

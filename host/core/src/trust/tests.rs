@@ -113,6 +113,9 @@ fn the_same_statement_has_the_same_envelope() {
     );
 }
 
+/// Name, bytes, envelope, store, item.
+type Case<'a> = (&'a str, Vec<u8>, Option<&'a str>, TrustStore, &'a str);
+
 #[test]
 fn each_refusal_names_the_key_and_the_rule() {
     let good = envelope(&key(1));
@@ -133,7 +136,7 @@ fn each_refusal_names_the_key_and_the_rule() {
         envelope.to_string()
     };
     let revoked_since = with(&|key| key.revoked = Some(Revocation::Since(Timestamp(AT.0 - day))));
-    let cases: Vec<(&str, Vec<u8>, Option<&str>, TrustStore, &str)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         ("a core module", b"\0asm\x01\0\0\0".to_vec(), Some(&good), store(), ID),
         ("no envelope", bytes(), None, store(), ID),
         ("not JSON", bytes(), Some("{"), store(), ID),
@@ -304,7 +307,7 @@ fn one_good_signature_is_enough_and_a_bad_one_does_not_hide_it() {
     );
 }
 
-fn flip(bytes: &mut [u8], at: &prop::sample::Index, bit: u8) {
+fn flip(bytes: &mut [u8], at: prop::sample::Index, bit: u8) {
     let at = at.index(bytes.len());
     bytes[at] ^= 1 << bit;
 }
@@ -317,9 +320,9 @@ proptest! {
         let signed = Envelope::sign(payload.clone(), &key(1));
         let mut signature = *signed.signatures[0].signature.as_bytes();
         match what {
-            0 => flip(&mut bytes, &at, bit),
-            1 => flip(&mut payload, &at, bit),
-            _ => flip(&mut signature, &at, bit),
+            0 => flip(&mut bytes, at, bit),
+            1 => flip(&mut payload, at, bit),
+            _ => flip(&mut signature, at, bit),
         }
         let mut envelope = Envelope::sign(payload, &key(1));
         envelope.signatures[0].signature = Signature::from_bytes(signature);

@@ -1,0 +1,487 @@
+//! `trust.yaml`: the trust store as a user writes it, and edits of it that leave alone what they do not concern.
+//!
+//! ```yaml
+//! keys:
+//!   - name: acme
+//!     key: "…64 hexadecimal digits…"        # or a PEM block, `-----BEGIN PUBLIC KEY-----`
+//!     items: ["acme/*"]                     # what it may sign
+//!     ceiling: { kinds: [clocks], limits: { memory: 32MiB } }   # without it: logging alone
+//!     not_before: 2026-01-01
+//!     not_after: 2027-01-01T12:00:00Z
+//!     revoked: 2026-06-01                   # or `true`
+//! ```
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::key::VerifyingKey;
+use super::store::{ItemPattern, Revocation, TrustStore, TrustedKey};
+use crate::capability::{CapabilityKind, Ceiling};
+use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes};
+use crate::limits::TaskLimits;
+use crate::time::Timestamp;
+use crate::yaml::{self, Fields, Node};
+
+/// What an absent limit of a ceiling comes to: no bound of its own.
+const UNBOUNDED: TaskLimits = TaskLimits {
+    fuel: u64::MAX,
+    memory: u64::MAX,
+    timeout: Duration::from_millis(u64::MAX),
+    output: u64::MAX,
+    log: u64::MAX,
+};
+
+/// Stands at the top of a new trust store.
+const HEADER: &str = "# Whose signatures count on this machine: for which items, how far and how long.\n";
+
+/// An edit of a trust store is not possible.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EditError {
+    /// The store cannot be read.
+    #[error("the trust store cannot be read")]
+    Invalid(Box<Diagnostics>),
+    /// A key of that name, or that key, is there.
+    #[error("the trust store already has {0}")]
+    Exists(String),
+    /// No key of that name or id is there.
+    #[error("the trust store has no key `{0}`")]
+    NotFound(String),
+}
+
+impl TrustStore {
+    /// Reads a trust store; warnings come along. `source_name` is what messages call the file.
+    pub fn from_yaml(source_name: &str, text: &str) -> Result<(Self, Diagnostics), Box<Diagnostics>> {
+        let problems = Problems::new();
+        let says_nothing =
+            text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
+        let store = if says_nothing {
+            Some(Self::default())
+        } else {
+            yaml::parse(text, &problems).and_then(|root| read(&root, &problems))
+        };
+        problems.finish(source_name, text, store)
+    }
+
+    /// The text of the store with one more key. An empty text is a store without keys.
+    pub fn add(source_name: &str, text: &str, key: &TrustedKey) -> Result<String, EditError> {
+        let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
+        for present in store.keys() {
+            if present.name == key.name {
+                return Err(EditError::Exists(format!("a key named `{}`", key.name)));
+            }
+            if present.key == key.key {
+                return Err(EditError::Exists(format!("this key, as {}", present.named())));
+            }
+        }
+        store.keys.push(key.clone());
+        let mut edited = match indent_of_entries(text) {
+            Some(indent) => {
+                text.to_owned() + if text.ends_with('\n') { "" } else { "\n" } + &entry(key, indent)
+            }
+            None => String::new(),
+        };
+        if !store.is_written_in(&edited) {
+            edited = store.rewritten(text);
+        }
+        Ok(edited)
+    }
+
+    /// The text of the store with a key revoked: by its name, its id or the beginning of its id, of twelve digits at
+    /// least.
+    pub fn revoke(
+        source_name: &str,
+        text: &str,
+        name: &str,
+        revocation: Revocation,
+    ) -> Result<String, EditError> {
+        let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
+        let at = store.position(name).ok_or_else(|| EditError::NotFound(super::shown(name)))?;
+        store.keys[at].revoked = Some(revocation);
+        let edited = with_revocation(text, at, revocation).filter(|edited| store.is_written_in(edited));
+        Ok(edited.unwrap_or_else(|| store.rewritten(text)))
+    }
+
+    /// The key of a name, an id, or the beginning of an id.
+    pub fn find(&self, name: &str) -> Option<&TrustedKey> {
+        self.position(name).map(|at| &self.keys[at])
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        let by_name = self.keys.iter().position(|key| key.name == name);
+        by_name.or_else(|| {
+            let is_id = name.len() >= 12 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let mut found =
+                self.keys.iter().enumerate().filter(|(_, key)| key.id().to_string().starts_with(name));
+            let only = found.next().filter(|_| is_id && found.next().is_none());
+            only.map(|(at, _)| at)
+        })
+    }
+
+    /// Whether a text says exactly this.
+    fn is_written_in(&self, text: &str) -> bool {
+        Self::from_yaml("", text).is_ok_and(|(store, _)| store == *self)
+    }
+
+    /// The store in a form of our own, below the comments that stand at the top of the text.
+    fn rewritten(&self, text: &str) -> String {
+        let comments: String = text
+            .split_inclusive('\n')
+            .take_while(|line| line.trim().is_empty() || line.starts_with('#'))
+            .collect();
+        let mut written = if comments.trim().is_empty() { HEADER.to_owned() } else { comments };
+        if !written.ends_with('\n') {
+            written.push('\n');
+        }
+        written.push_str(if self.keys.is_empty() { "keys: []\n" } else { "keys:\n" });
+        for key in &self.keys {
+            written.push_str(&entry(key, 2));
+        }
+        written
+    }
+}
+
+/// The column of the dashes, from 0, if the keys are a block list.
+fn indent_of_entries(text: &str) -> Option<usize> {
+    let root = yaml::parse(text, &Problems::new())?;
+    let first = root.as_mapping()?.get("keys")?.as_list()?.first()?;
+    first.span.column.checked_sub(3)
+}
+
+/// The text with the revocation put in or replaced; whether it says the right thing is for the caller to check.
+fn with_revocation(text: &str, at: usize, revocation: Revocation) -> Option<String> {
+    let root = yaml::parse(text, &Problems::new())?;
+    let node = root.as_mapping()?.get("keys")?.as_list()?.get(at)?;
+    let mapping = node.as_mapping()?;
+    let value = revocation_text(revocation);
+    if let Some(present) = mapping.get("revoked") {
+        return Some([text.get(..present.span.start)?, &value, text.get(present.span.end..)?].concat());
+    }
+    let first = &mapping.entries.first()?.value;
+    let line_end = text[first.span.end..].find('\n').map_or(text.len(), |end| first.span.end + end);
+    let indent = " ".repeat(node.span.column.checked_sub(1)?);
+    Some([&text[..line_end], "\n", &indent, "revoked: ", &value, &text[line_end..]].concat())
+}
+
+fn revocation_text(revocation: Revocation) -> String {
+    match revocation {
+        Revocation::Always => "true".to_owned(),
+        Revocation::Since(since) => since.to_string(),
+    }
+}
+
+/// A key as an entry of the list, its dash at the column `indent`.
+fn entry(key: &TrustedKey, indent: usize) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let mut lines = vec![format!("name: {}", quoted(&key.name)), format!("key: {}", quoted(&key.key.hex()))];
+    let items: Vec<_> = key.items.iter().map(|pattern| quoted(pattern.as_str())).collect();
+    lines.push(format!("items: [{}]", items.join(", ")));
+    let kinds: Vec<_> = key.ceiling.kinds.iter().map(|kind| kind.as_str()).collect();
+    lines.push("ceiling:".to_owned());
+    lines.push(format!("  kinds: [{}]", kinds.join(", ")));
+    if let Some(limits) = key.ceiling.limits {
+        let millis = u64::try_from(limits.timeout.as_millis()).unwrap_or(u64::MAX);
+        let bounds = [
+            ("fuel", limits.fuel, ""),
+            ("memory", limits.memory, ""),
+            ("timeout", millis, "ms"),
+            ("output", limits.output, ""),
+            ("log", limits.log, ""),
+        ];
+        let bounds: Vec<_> = bounds
+            .into_iter()
+            .filter(|(_, bound, _)| *bound != u64::MAX)
+            .map(|(name, bound, unit)| format!("{name}: {bound}{unit}"))
+            .collect();
+        lines.push(format!("  limits: {{ {} }}", bounds.join(", ")));
+    }
+    lines.extend(key.not_before.map(|time| format!("not_before: {time}")));
+    lines.extend(key.not_after.map(|time| format!("not_after: {time}")));
+    lines.extend(key.revoked.map(|revocation| format!("revoked: {}", revocation_text(revocation))));
+    let mut written = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let mark = if number == 0 { "- " } else { "  " };
+        // Writing to a string cannot fail.
+        let _ = writeln!(written, "{:indent$}{mark}{line}", "");
+    }
+    written
+}
+
+fn read(root: &Node, problems: &Problems) -> Option<TrustStore> {
+    let mut fields = Fields::open(root, "the trust store", problems)?;
+    let entries = fields.required("keys").and_then(|keys| keys.list("`keys`", problems));
+    fields.finish();
+    let mut keys: Vec<TrustedKey> = Vec::new();
+    for node in entries? {
+        let Some(key) = read_key(node, problems) else { continue };
+        let twice = keys.iter().find(|other| other.name == key.name || other.key == key.key);
+        if let Some(other) = twice {
+            let message = format!("{} stands here a second time, as {}", other.named(), key.named());
+            problems.push(
+                Diagnostic::error(codes::TRUST_TWICE, node.span.first_line(), message)
+                    .label("a second entry of that name or key")
+                    .help("make one entry of the two"),
+            );
+        }
+        keys.push(key);
+    }
+    Some(TrustStore::new(keys))
+}
+
+/// An entry, as far as it can be read: any problem that is reported makes the whole store unusable.
+fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
+    let mut fields = Fields::open(node, "an entry of `keys`", problems)?;
+    let name = fields.required("name").and_then(|node| {
+        let name = node.text("`name`", problems)?;
+        if name.trim().is_empty() || name.contains(char::is_control) {
+            node.out_of_range("`name` must be a name on one line", "a name", problems);
+            return None;
+        }
+        Some(name.to_owned())
+    });
+    let key = fields.required("key").and_then(|node| {
+        let text = node.text("`key`", problems)?;
+        let bad = |error| {
+            let message = format!("`key`: {error}");
+            problems.push(
+                Diagnostic::error(codes::TRUST_KEY, node.span.first_line(), message)
+                    .label("not an Ed25519 public key"),
+            );
+        };
+        VerifyingKey::parse(text).map_err(bad).ok()
+    });
+    let items = fields.required("items").and_then(|node| read_items(node, problems));
+    let ceiling = match fields.get("ceiling") {
+        Some(node) => read_ceiling(node, problems),
+        None => Some(Ceiling::of([])),
+    };
+    let not_before = fields.get("not_before").and_then(|node| read_time(node, "`not_before`", problems));
+    let not_after = fields.get("not_after").and_then(|node| read_time(node, "`not_after`", problems));
+    if let (Some(from), Some(until)) = (not_before, not_after)
+        && from > until
+    {
+        node.out_of_range(
+            "`not_after` lies before `not_before`: the key would never count",
+            "never valid",
+            problems,
+        );
+    }
+    let revoked = fields.get("revoked").and_then(|node| match node.as_bool() {
+        Some(revoked) => revoked.then_some(Revocation::Always),
+        None => read_time(node, "`revoked`", problems).map(Revocation::Since),
+    });
+    fields.finish();
+    Some(TrustedKey {
+        name: name?,
+        key: key?,
+        items: items?,
+        ceiling: ceiling?,
+        not_before,
+        not_after,
+        revoked,
+    })
+}
+
+fn read_items(node: &Node, problems: &Problems) -> Option<Vec<ItemPattern>> {
+    let texts = node.texts("`items`", problems)?;
+    if node.as_list().is_some_and(<[Node]>::is_empty) {
+        problems.push(
+            Diagnostic::error(
+                codes::EMPTY_LIST,
+                node.span,
+                "`items` is empty: the key could not sign anything",
+            )
+            .label("nothing is allowed")
+            .help("name the items that the key may sign, such as `acme/*`, or take the entry out"),
+        );
+        return None;
+    }
+    let mut patterns = Vec::new();
+    for (text, node) in &texts {
+        match ItemPattern::parse(text) {
+            Ok(pattern) => patterns.push(pattern),
+            Err(error) => problems.push(
+                Diagnostic::error(codes::TRUST_PATTERN, node.span, error.to_string()).label("not a pattern"),
+            ),
+        }
+    }
+    (patterns.len() == node.as_list().map_or(0, <[Node]>::len)).then_some(patterns)
+}
+
+fn read_ceiling(node: &Node, problems: &Problems) -> Option<Ceiling> {
+    let mut fields = Fields::open(node, "a ceiling", problems)?;
+    let kinds = fields.required("kinds").and_then(|node| {
+        let list = node.list("`kinds`", problems)?;
+        if list.is_empty() {
+            problems.push(
+                Diagnostic::error(codes::EMPTY_LIST, node.span, "`kinds` is empty")
+                    .label("nothing is allowed")
+                    .help("write `[log]` for a key whose components may do nothing but log"),
+            );
+            return None;
+        }
+        let known = CapabilityKind::ALL.map(|kind| (kind.as_str(), kind));
+        let kinds: Vec<_> = list.iter().filter_map(|kind| kind.choice("a kind", &known, problems)).collect();
+        (kinds.len() == list.len()).then_some(kinds)
+    });
+    let limits = match fields.get("limits") {
+        None => Some(None),
+        Some(node) => read_limits(node, problems).map(Some),
+    };
+    fields.finish();
+    Some(Ceiling { limits: limits?, ..Ceiling::of(kinds?) })
+}
+
+fn read_limits(node: &Node, problems: &Problems) -> Option<TaskLimits> {
+    let before = problems.len();
+    let mut fields = Fields::open(node, "`limits`", problems)?;
+    let limits = TaskLimits {
+        fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(UNBOUNDED.fuel),
+        memory: fields.size("memory").unwrap_or(UNBOUNDED.memory),
+        timeout: fields.duration("timeout").unwrap_or(UNBOUNDED.timeout),
+        output: fields.size("output").unwrap_or(UNBOUNDED.output),
+        log: fields.size("log").unwrap_or(UNBOUNDED.log),
+    };
+    fields.finish();
+    if limits == UNBOUNDED && problems.len() == before {
+        problems.push(
+            Diagnostic::error(codes::EMPTY_LIST, node.span, "`limits` limits nothing")
+                .label("empty")
+                .help("name a limit, such as `memory: 64MiB`, or leave `limits` out"),
+        );
+    }
+    (problems.len() == before).then_some(limits)
+}
+
+fn read_time(node: &Node, what: &str, problems: &Problems) -> Option<Timestamp> {
+    let text = node.text(what, problems)?;
+    text.parse()
+        .map_err(|error| {
+            problems.push(
+                Diagnostic::error(codes::BAD_TIME, node.span, format!("{what}: {error}")).label("not a time"),
+            );
+        })
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::store::tests::entry as trusted;
+    use super::*;
+    use crate::trust::SigningKey;
+
+    fn key(seed: u8) -> SigningKey {
+        SigningKey::from_seed(&[seed; 32])
+    }
+
+    fn full() -> TrustedKey {
+        TrustedKey {
+            ceiling: Ceiling {
+                limits: Some(TaskLimits { memory: 32 << 20, timeout: Duration::from_secs(5), ..UNBOUNDED }),
+                ..Ceiling::of([CapabilityKind::Clocks])
+            },
+            not_before: Some("2026-01-01".parse().unwrap()),
+            not_after: Some("2027-01-01T12:00:00Z".parse().unwrap()),
+            revoked: Some(Revocation::Since("2026-06-01".parse().unwrap())),
+            ..trusted("acme", &key(1), &["acme/*", "shared/a"])
+        }
+    }
+
+    fn store(text: &str) -> TrustStore {
+        match TrustStore::from_yaml("trust.yaml", text) {
+            Ok((store, warnings)) => {
+                assert!(warnings.is_empty(), "{warnings:?}");
+                store
+            }
+            Err(problems) => panic!("{problems:?}"),
+        }
+    }
+
+    #[test]
+    fn a_store_is_read_as_it_is_written() {
+        let pem = key(1).verifying_key().to_pem().unwrap().replace('\n', "\n      ");
+        let text = format!(
+            "keys:\n  - name: acme\n    key: |\n      {}\n    items: [\"acme/*\", shared/a]\n    ceiling: {{ kinds: [clocks], limits: \
+             {{ memory: 32MiB, timeout: 5s }} }}\n    not_before: 2026-01-01\n    not_after: 2027-01-01T12:00:00Z\n    revoked: 2026-06-01\n",
+            pem.trim_end()
+        );
+        assert_eq!(store(&text).keys(), [full()]);
+        assert_eq!(store("# nothing yet\n"), TrustStore::default());
+        assert_eq!(store("keys: []"), TrustStore::default());
+        let hex = key(2).verifying_key().hex();
+        let short = store(&format!("keys: [{{name: b, key: \"{hex}\", items: [b/*], revoked: false}}]"));
+        assert_eq!(short.keys(), [trusted("b", &key(2), &["b/*"])]);
+    }
+
+    #[test]
+    fn keys_are_found_by_name_and_by_id() {
+        let store = TrustStore::new(vec![trusted("a", &key(1), &["a/*"]), trusted("b", &key(2), &["b/*"])]);
+        let id = key(2).id().to_string();
+        for name in ["b", &id, &id[..12]] {
+            assert_eq!(store.find(name).unwrap().name, "b", "{name}");
+        }
+        assert!(store.find(&id[..8]).is_none());
+        assert!(store.find("c").is_none());
+    }
+
+    #[test]
+    fn edits_keep_what_they_do_not_concern() {
+        let one = trusted("one", &key(3), &["one/*"]);
+        let mut text = TrustStore::add("t", "", &one).unwrap();
+        text = text.replace("items: [", "items:   [");
+        text.push_str("    # the end of one\n");
+        text = TrustStore::add("t", &text, &full()).unwrap();
+        text =
+            TrustStore::revoke("t", &text, "one", Revocation::Since(Timestamp(1_900_000_000_000))).unwrap();
+        text = TrustStore::revoke("t", &text, "acme", Revocation::Always).unwrap();
+        insta::assert_snapshot!(text);
+        let revoked = |key: TrustedKey, revoked| TrustedKey { revoked: Some(revoked), ..key };
+        assert_eq!(
+            store(&text).keys(),
+            [
+                revoked(one, Revocation::Since(Timestamp(1_900_000_000_000))),
+                revoked(full(), Revocation::Always)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_edited_in_place_is_written_anew_below_its_comments() {
+        let hex = key(3).verifying_key().hex();
+        let flow = format!("# mine\n\nkeys: [{{ name: one, key: \"{hex}\", items: [one/*] }}]");
+        let added = TrustStore::add("t", &flow, &full()).unwrap();
+        let revoked = TrustStore::revoke("t", &flow, "one", Revocation::Always).unwrap();
+        insta::assert_snapshot!(format!("{added}\n---\n{revoked}"));
+        assert_eq!(store(&added).keys().len(), 2);
+        assert!(store(&revoked).keys()[0].is_revoked(Timestamp(0)));
+    }
+
+    #[test]
+    fn edits_that_cannot_be_are_refused() {
+        let text = TrustStore::add("t", "", &full()).unwrap();
+        let other_name = trusted("other", &key(1), &["a/*"]);
+        let other_key = trusted("acme", &key(2), &["a/*"]);
+        let errors = [
+            TrustStore::add("t", &text, &other_name).unwrap_err(),
+            TrustStore::add("t", &text, &other_key).unwrap_err(),
+            TrustStore::revoke("t", &text, "nobody", Revocation::Always).unwrap_err(),
+            TrustStore::add("t", "keys: {", &full()).unwrap_err(),
+        ]
+        .map(|error| error.to_string());
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn every_problem_is_reported_with_its_place() {
+        let hex = key(1).verifying_key().hex();
+        let text = format!(
+            "keys:\n  - name: a\n    key: abc\n    items: []\n  - {{ name: \"\", key: 5, items: [\"a b\", 7], more: 1 }}\n  \
+             - name: c\n    key: \"{hex}\"\n    items: [c/*]\n    ceiling: {{ kinds: [], limits: {{}} }}\n    not_before: tomorrow\n    \
+             not_after: 12\n    revoked: maybe\n  - name: d\n    key: \"{hex}\"\n    items: [d/*]\n    ceiling: {{ kinds: [sockets], limits: \
+             {{ memory: much, fuel: 0 }} }}\n  - name: e\n    key: \"{hex}\"\n    items: [e/*]\n    not_before: 2027-01-01\n    not_after: 2026-01-01\n  \
+             - name: e\n    key: \"{hex}\"\n    items: [e/*]\n    unknown: 1\nother: 1\n"
+        );
+        let problems = TrustStore::from_yaml("trust.yaml", &text).unwrap_err();
+        insta::assert_snapshot!(problems.to_lines().join("\n"));
+    }
+}
