@@ -1,13 +1,17 @@
-//! Where runs are kept: the [`CheckpointStore`] trait, a store in memory .
+//! Where runs are kept: the [`CheckpointStore`] trait, a store in memory and one in SQLite.
 //!
 //! A store keeps records as they are: it never reads what a record says, and never signs or checks one. What it does
 //! promise is order, atomicity and durability.
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod error;
+mod lock;
 mod memory;
 mod plan;
 mod resolve;
 mod run;
+mod sqlite;
 mod store;
 
 pub use error::{
@@ -15,4 +19,5 @@ pub use error::{
 };
 pub use memory::MemoryStore;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
-pub use store::{At, CheckpointStore, Owner, RunGuard, Synchronous, Wanted};
+pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};
+pub use store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};

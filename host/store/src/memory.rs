@@ -12,7 +12,7 @@ use crate::error::{
 use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};
 
 /// Keeps runs as long as it lives. Clones share what they keep.
 #[derive(Clone, Debug, Default)]
@@ -291,9 +291,9 @@ impl CheckpointStore for MemoryStore {
         Ok(RunGuard::new(run, None, Held { store: self.clone(), run: run.to_owned() }))
     }
 
-    fn holder(&self, run: &str) -> Result<Option<Owner>, ReadError> {
+    fn holder(&self, run: &str) -> Result<Holder, ReadError> {
         match self.lock().runs.get(run) {
-            Some(run) => Ok(run.owner.clone()),
+            Some(run) => Ok(run.owner.clone().map_or(Holder::Nobody, Holder::Known)),
             None => Err(ReadError::NotFound { run: run.to_owned() }),
         }
     }
@@ -311,4 +311,18 @@ impl Drop for Held {
             run.owner = None;
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Subject;
+
+    impl Subject for MemoryStore {
+        fn open(&self) -> Box<dyn CheckpointStore> {
+            Box::new(self.clone())
+        }
+    }
+
+    crate::conformance!(MemoryStore::new());
 }

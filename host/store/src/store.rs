@@ -81,9 +81,9 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// it.
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError>;
 
-    /// Who holds a run at this moment; `None` if nobody does, whatever the run's row says. A run that is `running` and
-    /// held by nobody was cut short.
-    fn holder(&self, run: &str) -> Result<Option<Owner>, ReadError>;
+    /// Who holds a run at this moment, whatever the run's row says. A run that is `running` and held by nobody was cut
+    /// short.
+    fn holder(&self, run: &str) -> Result<Holder, ReadError>;
 }
 
 /// How hard a commit is pressed into the disk before it returns.
@@ -135,6 +135,17 @@ impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {} on {} since {}", self.pid, self.host, self.since)
     }
+}
+
+/// Who holds a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Nobody.
+    Nobody,
+    /// A process that has said who it is.
+    Known(Owner),
+    /// A process that has not said who it is, or not yet.
+    Unknown,
 }
 
 /// Holds a run until it is dropped.

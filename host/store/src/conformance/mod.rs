@@ -1,0 +1,50 @@
+//! What every store has to do, as tests that run on any of them.
+//!
+//! ```ignore
+//! graph_store::conformance!(MyStores::new());
+//! ```
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, missing_docs)]
+
+pub mod commits;
+pub mod locks;
+pub mod model;
+pub mod reads;
+pub mod runs;
+pub mod sample;
+
+use crate::store::CheckpointStore;
+
+/// A place where a store keeps what it keeps. It goes away with everything in it.
+pub trait Subject {
+    /// Opens the place. Every call gives a handle of its own on the same runs, as another process would have it.
+    fn open(&self) -> Box<dyn CheckpointStore>;
+}
+
+/// Makes a test of each case. The argument is an expression that gives a fresh [`Subject`].
+#[macro_export]
+macro_rules! conformance {
+    ($fresh:expr) => {
+        $crate::conformance!(@ $fresh,
+            runs: a_run_is_kept_as_it_was_given a_second_run_of_one_id_is_refused runs_are_listed_newest_first
+                updates_change_what_they_name numbers_that_do_not_fit_are_refused names_are_resolved snapshots_are_kept_once
+                a_run_brings_its_snapshots_or_nothing;
+            commits: checkpoints_are_kept_in_order pending_records_are_replaced_and_voided a_batch_writes_what_is_left_of_it
+                a_second_writer_is_refused a_failing_batch_leaves_nothing unfit_records_are_refused
+                an_empty_batch_changes_the_row namespaces_are_apart another_handle_sees_what_is_committed;
+            reads: checkpoints_are_found_by_sequence_and_step pages_follow_each_other values_are_put_together
+                missing_values_are_errors nothing_is_found_in_an_unknown_run texts_come_back_byte_for_byte;
+            locks: a_held_run_is_refused a_dropped_guard_gives_the_run_back one_of_many_threads_gets_the_run
+                unknown_runs_cannot_be_held;
+            model: random_batches_agree_with_the_memory_store
+        );
+    };
+    (@ $fresh:expr, $($group:ident: $($case:ident)*);*) => {
+        $($(
+            #[test]
+            fn $case() {
+                $crate::conformance::$group::$case(&|| Box::new($fresh));
+            }
+        )*)*
+    };
+}

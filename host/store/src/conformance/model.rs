@@ -1,0 +1,153 @@
+//! Random batches, on the store and on the one in memory.
+
+use graph_core::record::{RecordKind, SignedRecord, Status};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::sample::{
+    Fresh, answers, checkpoint, everything, run, segment, status, task, update, whole, within,
+};
+use crate::memory::MemoryStore;
+use crate::run::{Change, RunUpdate};
+use crate::store::{At, CheckpointStore, Synchronous, Wanted};
+
+const RUNS: [&str; 2] = ["r", "s"];
+const NAMESPACES: [&str; 2] = ["", "child"];
+const CHANNELS: [&str; 3] = ["a", "b", "c"];
+
+/// A record as it is drawn. Its sequence is counted from the newest checkpoint, so that most batches are in order.
+#[derive(Clone, Debug)]
+struct Draft {
+    kind: RecordKind,
+    namespace: usize,
+    ahead: i64,
+    task: usize,
+    says: u8,
+    values: Vec<(usize, bool)>,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    run: usize,
+    batch: Vec<Draft>,
+    update: RunUpdate,
+    other_handle: bool,
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let kind = prop_oneof![
+        3 => Just(RecordKind::Checkpoint),
+        4 => Just(RecordKind::Task),
+        2 => Just(RecordKind::Answers),
+        1 => Just(RecordKind::Status),
+    ];
+    let ahead = prop_oneof![30 => Just(0_i64), 1 => -2..3_i64];
+    (kind, 0..NAMESPACES.len(), ahead, 0..3_usize, any::<u8>(), vec((0..CHANNELS.len(), any::<bool>()), 0..3))
+        .prop_map(|(kind, namespace, ahead, task, says, values)| Draft {
+            kind,
+            namespace,
+            ahead,
+            task,
+            says,
+            values,
+        })
+}
+
+fn change() -> impl Strategy<Value = RunUpdate> {
+    let result = prop_oneof![
+        Just(Change::Keep),
+        Just(Change::Clear),
+        any::<u8>().prop_map(|number| Change::Set(number.to_string().into()))
+    ];
+    (0..9_000_u64, proptest::option::of(0..9_u64), result, any::<bool>()).prop_map(
+        |(at, step, result, failed)| {
+            let status = failed.then_some(Status::Failed);
+            RunUpdate { step, result, status, ..update(at) }
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    (0..RUNS.len(), vec(draft(), 0..8), change(), any::<bool>())
+        .prop_map(|(run, batch, update, other_handle)| Step { run, batch, update, other_handle })
+}
+
+/// Makes records of drafts, given what the run's namespaces have come to.
+fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<SignedRecord> {
+    let mut newest = NAMESPACES.map(|namespace| {
+        let newest = store.checkpoint(run, namespace, At::Latest).unwrap();
+        newest.map_or(-1, |newest| i64::try_from(newest.sequence).unwrap())
+    });
+    let mut records = Vec::new();
+    for draft in drafts {
+        let newest = &mut newest[draft.namespace];
+        let next = *newest + i64::from(draft.kind == RecordKind::Checkpoint) + draft.ahead;
+        let sequence = u64::try_from(next.max(0)).unwrap();
+        let (name, says) = (draft.task.to_string(), draft.says.to_string());
+        let record = match draft.kind {
+            RecordKind::Task => task(run, sequence, &name, &says),
+            RecordKind::Answers => answers(run, sequence, &name, &says),
+            RecordKind::Status => status(run, sequence, &says),
+            RecordKind::Checkpoint => {
+                *newest = (*newest).max(next);
+                let values = draft.values.iter().map(|&(channel, grows)| match grows {
+                    true => segment(CHANNELS[channel], sequence, &format!("[{says}]")),
+                    false => whole(CHANNELS[channel], sequence, &says),
+                });
+                checkpoint(run, sequence, values.collect())
+            }
+        };
+        records.push(within(NAMESPACES[draft.namespace], record));
+    }
+    records
+}
+
+/// Whether both stores answer every question about values alike.
+fn compare_values(one: &dyn CheckpointStore, two: &dyn CheckpointStore, run: &str) {
+    for namespace in NAMESPACES {
+        let newest = one.checkpoint(run, namespace, At::Latest).unwrap().map_or(0, |newest| newest.sequence);
+        for channel in CHANNELS {
+            for base in 0..=newest {
+                let wanted =
+                    [Wanted { channel, base, version: newest }, Wanted { channel, base, version: base }];
+                for wanted in wanted {
+                    let wanted = [wanted];
+                    assert_eq!(one.values(run, namespace, &wanted), two.values(run, namespace, &wanted));
+                }
+            }
+        }
+        for step in 0..=newest + 1 {
+            let at = At::Step(step);
+            assert_eq!(one.checkpoint(run, namespace, at), two.checkpoint(run, namespace, at));
+        }
+    }
+}
+
+pub fn random_batches_agree_with_the_memory_store(fresh: Fresh<'_>) {
+    let config = Config { cases: 96, failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new(config).run(&vec(step(), 1..12), |steps| {
+        let subject = fresh();
+        let handles = [subject.open(), subject.open()];
+        let model = MemoryStore::new();
+        for id in RUNS {
+            handles[0].create_run(&run(id)).unwrap();
+            model.create_run(&run(id)).unwrap();
+        }
+        for step in steps {
+            let (id, store) = (RUNS[step.run], &*handles[usize::from(step.other_handle)]);
+            let batch = records(&model, id, &step.batch);
+            let expected = model.commit(id, &batch, &step.update, Synchronous::Normal);
+            let result = store.commit(id, &batch, &step.update, Synchronous::Normal);
+            prop_assert_eq!(result, expected);
+            prop_assert_eq!(everything(store, id, &NAMESPACES), everything(&model, id, &NAMESPACES));
+        }
+        for id in RUNS {
+            compare_values(&*handles[0], &model, id);
+        }
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Rows, names and snapshots.
+
+use graph_core::record::Status;
+use graph_core::time::Timestamp;
+
+use super::sample::{self, Fresh, digest, full_run, run, snapshot, update};
+use crate::error::{CommitError, CreateRunError, ResolveError, SnapshotError};
+use crate::run::{Change, NewRun, RunFilter, RunRow, RunUpdate};
+use crate::store::{CheckpointStore, Synchronous};
+
+pub fn a_run_is_kept_as_it_was_given(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    let (plain, full) = (run("plain"), full_run("full"));
+    store.create_run(&plain).unwrap();
+    store.create_run(&full).unwrap();
+    assert_eq!(store.run("plain").unwrap(), Some(plain.row.clone()));
+    assert_eq!(store.run("full").unwrap(), Some(full.row.clone()));
+    assert_eq!(store.run("other").unwrap(), None);
+    assert_eq!(subject.open().run("full").unwrap(), Some(full.row));
+}
+
+pub fn a_second_run_of_one_id_is_refused(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    store.create_run(&run("r")).unwrap();
+    let mut second = full_run("r");
+    second.snapshots = vec![snapshot("fresh", "text")];
+    assert_eq!(store.create_run(&second), Err(CreateRunError::Exists { run: "r".to_owned() }));
+    assert_eq!(store.run("r").unwrap(), Some(run("r").row));
+    assert_eq!(store.snapshot(&digest("fresh")).unwrap(), None);
+}
+
+fn ids(rows: &[RunRow]) -> Vec<&str> {
+    rows.iter().map(|row| row.run_id.as_str()).collect()
+}
+
+pub fn runs_are_listed_newest_first(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
+    // The clock goes back: the order does not.
+    for (id, at, status, graph, root) in [
+        ("b", 3_000, Status::Running, "one", "b"),
+        ("a", 2_000, Status::Failed, "two", "b"),
+        ("c", 1_000, Status::Running, "two", "c"),
+    ] {
+        let mut new = run(id);
+        new.row.created_at = Timestamp(at);
+        new.row.status = status;
+        new.row.graph_id = graph.to_owned();
+        new.row.root_id = root.to_owned();
+        store.create_run(&new).unwrap();
+    }
+    let list = |filter: RunFilter| store.runs(&filter).unwrap();
+    assert_eq!(ids(&list(RunFilter::default())), ["c", "a", "b"]);
+    assert_eq!(ids(&list(RunFilter { limit: Some(2), ..RunFilter::default() })), ["c", "a"]);
+    assert_eq!(ids(&list(RunFilter { limit: Some(0), ..RunFilter::default() })), [""; 0]);
+    assert_eq!(ids(&list(RunFilter { status: Some(Status::Running), ..RunFilter::default() })), ["c", "b"]);
+    assert_eq!(ids(&list(RunFilter { graph_id: Some("two".into()), ..RunFilter::default() })), ["c", "a"]);
+    assert_eq!(ids(&list(RunFilter { root_id: Some("b".into()), ..RunFilter::default() })), ["a", "b"]);
+    let narrow = RunFilter {
+        status: Some(Status::Running),
+        graph_id: Some("one".into()),
+        root_id: Some("b".into()),
+        limit: Some(1),
+    };
+    assert_eq!(ids(&list(narrow)), ["b"]);
+}
+
+pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    store.create_run(&full_run("r")).unwrap();
+    store.create_run(&run("bystander")).unwrap();
+    let mut expected = full_run("r").row;
+    let mut check = |update: &RunUpdate, change: &dyn Fn(&mut RunRow)| {
+        store.commit("r", &[], update, Synchronous::Normal).unwrap();
+        expected.updated_at = update.at;
+        change(&mut expected);
+        assert_eq!(store.run("r").unwrap().as_ref(), Some(&expected));
+    };
+    check(&update(5), &|_| {});
+    check(&RunUpdate::status(Timestamp(6), Status::Interrupted), &|row| row.status = Status::Interrupted);
+    let all = RunUpdate {
+        at: Timestamp(7),
+        status: Some(Status::Limit),
+        step: Some(18),
+        fuel: Some(19),
+        pid: Change::Set(20),
+        result: Change::Set("[1]".into()),
+        error: Change::Set("{}".into()),
+        continuation_id: Change::Set("next".to_owned()),
+        max_steps: Change::Set(21),
+        graph: Some(digest("g")),
+        inputs: Some(digest("i")),
+        manifest: Some(digest("m")),
+        pins: Some(digest("p")),
+    };
+    check(&all, &|row| {
+        row.status = Status::Limit;
+        (row.step, row.fuel, row.pid, row.max_steps) = (18, 19, Some(20), Some(21));
+        (row.result, row.error) = (Some("[1]".into()), Some("{}".into()));
+        row.continuation_id = Some("next".to_owned());
+        (row.graph, row.inputs, row.manifest, row.pins) =
+            (digest("g"), digest("i"), digest("m"), digest("p"));
+    });
+    let clear = RunUpdate {
+        at: Timestamp(8),
+        pid: Change::Clear,
+        result: Change::Clear,
+        error: Change::Clear,
+        continuation_id: Change::Clear,
+        max_steps: Change::Clear,
+        ..RunUpdate::default()
+    };
+    check(&clear, &|row| {
+        (row.pid, row.result, row.error, row.continuation_id, row.max_steps) = (None, None, None, None, None);
+    });
+    assert_eq!(store.run("bystander").unwrap(), Some(run("bystander").row));
+}
+
+pub fn numbers_that_do_not_fit_are_refused(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    let mut large = run("large");
+    large.row.fuel = u64::MAX;
+    let refused = CreateRunError::OutOfRange { run: "large".to_owned(), what: "fuel", number: u64::MAX };
+    assert_eq!(store.create_run(&large), Err(refused));
+    assert_eq!(store.run("large").unwrap(), None);
+
+    store.create_run(&run("r")).unwrap();
+    let change = RunUpdate { step: Some(1 << 63), ..update(9) };
+    let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "step", number: 1 << 63 };
+    assert_eq!(store.commit("r", &[], &change, Synchronous::Full), Err(refused));
+    let record = sample::checkpoint("r", u64::MAX, vec![]);
+    let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "sequence", number: u64::MAX };
+    assert_eq!(store.commit("r", &[record], &update(9), Synchronous::Full), Err(refused));
+    assert_eq!(store.run("r").unwrap(), Some(run("r").row));
+}
+
+pub fn names_are_resolved(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    assert_eq!(store.resolve("@last"), Err(ResolveError::NoRuns));
+    let child = |id: &str| {
+        let mut child = run(id);
+        child.row.parent_id = Some("x".to_owned());
+        child
+    };
+    let create = |new: &NewRun| store.create_run(new).unwrap();
+    create(&child("child"));
+    assert_eq!(store.resolve("@last"), Err(ResolveError::NoRuns));
+    for id in ["abc", "abd", "ab", "Z%_", "é1", "é2"] {
+        create(&run(id));
+    }
+    create(&child("child2"));
+    assert_eq!(store.resolve("@last").unwrap(), "é2");
+    assert_eq!(store.resolve("abc").unwrap(), "abc");
+    assert_eq!(store.resolve("abd").unwrap(), "abd");
+    assert_eq!(store.resolve("ab").unwrap(), "ab");
+    assert_eq!(store.resolve("Z").unwrap(), "Z%_");
+    assert_eq!(store.resolve("é1").unwrap(), "é1");
+    let ambiguous = |name: &str, candidates: &[&str], more| {
+        let candidates = candidates.iter().map(|&id| id.to_owned()).collect();
+        Err(ResolveError::Ambiguous { name: name.to_owned(), candidates, more })
+    };
+    assert_eq!(store.resolve("a"), ambiguous("a", &["ab", "abc", "abd"], false));
+    assert_eq!(store.resolve("é"), ambiguous("é", &["é1", "é2"], false));
+    for name in ["b", "%", "_", "abcd", "z"] {
+        assert_eq!(store.resolve(name), Err(ResolveError::NotFound { name: name.to_owned() }));
+    }
+    for name in ["", "@", "@first"] {
+        assert_eq!(store.resolve(name), Err(ResolveError::UnknownName { name: name.to_owned() }));
+    }
+    for number in 0..6 {
+        create(&run(&format!("many{number}")));
+    }
+    assert_eq!(store.resolve("m"), ambiguous("m", &["many0", "many1", "many2", "many3", "many4"], true));
+}
+
+pub fn snapshots_are_kept_once(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    let (one, two) = (digest("one"), digest("two"));
+    assert_eq!(store.snapshot(&one).unwrap(), None);
+    store.put_snapshot(&one, "text \u{0} and\r\nmore").unwrap();
+    store.put_snapshot(&two, "").unwrap();
+    store.put_snapshot(&one, "text \u{0} and\r\nmore").unwrap();
+    assert_eq!(store.put_snapshot(&one, "other"), Err(SnapshotError::Differs { digest: one }));
+    assert_eq!(store.snapshot(&one).unwrap().as_deref(), Some("text \u{0} and\r\nmore"));
+    assert_eq!(store.snapshot(&two).unwrap().as_deref(), Some(""));
+}
+
+pub fn a_run_brings_its_snapshots_or_nothing(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    store.create_run(&full_run("r")).unwrap();
+    assert_eq!(store.snapshot(&digest("graph")).unwrap().as_deref(), Some("config: {}\n"));
+    let mut same = full_run("same");
+    same.snapshots.push(snapshot("graph", "config: {}\n"));
+    store.create_run(&same).unwrap();
+
+    let differs = |name| Err(CreateRunError::Snapshot(SnapshotError::Differs { digest: digest(name) }));
+    let mut bad = run("bad");
+    bad.snapshots = vec![snapshot("new", "text"), snapshot("graph", "changed")];
+    assert_eq!(store.create_run(&bad), differs("graph"));
+    bad.snapshots = vec![snapshot("new", "text"), snapshot("new", "changed")];
+    assert_eq!(store.create_run(&bad), differs("new"));
+    assert_eq!(store.run("bad").unwrap(), None);
+    assert_eq!(store.snapshot(&digest("new")).unwrap(), None);
+}

@@ -1,0 +1,178 @@
+//! Runs and records to store. What they say means nothing to a store, so it is made up.
+
+use std::sync::Arc;
+
+use graph_core::digest::Digest;
+use graph_core::graph::Durability;
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord, Status, ValueKind};
+use graph_core::time::Timestamp;
+use graph_core::trust::{KeyId, Signature, SigningKey};
+
+use super::Subject;
+use crate::run::{NewRun, RunRow, RunUpdate, Snapshot};
+use crate::store::{CheckpointStore, Owner, Synchronous};
+
+/// What makes a fresh place.
+pub type Fresh<'a> = &'a dyn Fn() -> Box<dyn Subject>;
+
+/// A digest of its own for each text.
+pub fn digest(text: &str) -> Digest {
+    Digest::of_bytes(text.as_bytes())
+}
+
+/// The key that all records claim to be signed with.
+pub fn key_id() -> KeyId {
+    SigningKey::from_seed(&[7; 32]).id()
+}
+
+/// A run with the given id and nothing optional.
+pub fn run(id: &str) -> NewRun {
+    let row = RunRow {
+        run_id: id.to_owned(),
+        graph_id: "examples/loop".to_owned(),
+        graph_path: None,
+        parent_id: None,
+        root_id: id.to_owned(),
+        continuation_of: None,
+        continuation_id: None,
+        chain_root_id: None,
+        status: Status::Running,
+        pid: None,
+        step: 0,
+        fuel: 0,
+        result: None,
+        error: None,
+        graph: digest("graph"),
+        inputs: digest("inputs"),
+        manifest: digest("manifest"),
+        pins: digest("pins"),
+        seed: digest("seed"),
+        key: key_id(),
+        durability: Durability::Async,
+        max_steps: None,
+        created_at: Timestamp(1_000),
+        updated_at: Timestamp(1_000),
+    };
+    NewRun { row, snapshots: Vec::new() }
+}
+
+/// A run that has everything.
+pub fn full_run(id: &str) -> NewRun {
+    let mut run = run(id);
+    run.row = RunRow {
+        graph_path: Some("graphs/ä b/graph.yaml".to_owned()),
+        parent_id: Some("parent".to_owned()),
+        root_id: "root".to_owned(),
+        continuation_of: Some("before".to_owned()),
+        continuation_id: Some("after".to_owned()),
+        chain_root_id: Some("first".to_owned()),
+        status: Status::CompletedWithErrors,
+        pid: Some(u32::MAX),
+        step: 17,
+        fuel: i64::MAX as u64,
+        result: Some(r#"{"a":[1,"\u0000",9223372036854775807]}"#.into()),
+        error: Some("null".into()),
+        durability: Durability::Exit,
+        max_steps: Some(0),
+        updated_at: Timestamp(2_000),
+        ..run.row
+    };
+    run.snapshots = vec![snapshot("graph", "config: {}\n"), snapshot("manifest", "")];
+    run
+}
+
+/// A snapshot whose digest is that of a name.
+pub fn snapshot(name: &str, text: &str) -> Snapshot {
+    Snapshot { digest: digest(name), text: text.into() }
+}
+
+fn record(kind: RecordKind, run: &str, sequence: u64, task: &str, body: String) -> SignedRecord {
+    let digest = Digest::of_bytes(body.as_bytes());
+    SignedRecord {
+        kind,
+        run: run.to_owned(),
+        namespace: String::new(),
+        sequence,
+        step: sequence,
+        task: task.to_owned(),
+        body: body.into(),
+        digest,
+        key_id: key_id(),
+        signature: Signature::from_bytes([u8::try_from(sequence % 251).unwrap(); 64]),
+        values: Vec::new(),
+    }
+}
+
+/// A checkpoint in the root namespace, after as many supersteps as its number says.
+pub fn checkpoint(run: &str, sequence: u64, values: Vec<ChannelValue>) -> SignedRecord {
+    let body = format!(r#"{{"run":"{run}","sequence":{sequence}}}"#);
+    SignedRecord { values, ..record(RecordKind::Checkpoint, run, sequence, "", body) }
+}
+
+/// A task record under a checkpoint.
+pub fn task(run: &str, sequence: u64, task: &str, says: &str) -> SignedRecord {
+    record(RecordKind::Task, run, sequence, task, format!(r#"{{"task":"{task}","says":"{says}"}}"#))
+}
+
+/// An answers record under a checkpoint.
+pub fn answers(run: &str, sequence: u64, task: &str, says: &str) -> SignedRecord {
+    record(RecordKind::Answers, run, sequence, task, format!(r#"{{"answers":["{says}"]}}"#))
+}
+
+/// A status record under a checkpoint.
+pub fn status(run: &str, sequence: u64, says: &str) -> SignedRecord {
+    record(RecordKind::Status, run, sequence, "", format!(r#"{{"status":"{says}"}}"#))
+}
+
+/// A record in another namespace.
+pub fn within(namespace: &str, record: SignedRecord) -> SignedRecord {
+    SignedRecord { namespace: namespace.to_owned(), ..record }
+}
+
+/// The whole value of a channel.
+pub fn whole(channel: &str, version: u64, json: &str) -> ChannelValue {
+    ChannelValue { channel: channel.to_owned(), version, kind: ValueKind::Whole, json: Arc::from(json) }
+}
+
+/// What a channel gained.
+pub fn segment(channel: &str, version: u64, json: &str) -> ChannelValue {
+    ChannelValue { kind: ValueKind::Segment, ..whole(channel, version, json) }
+}
+
+/// A change of nothing but the time.
+pub fn update(at: u64) -> RunUpdate {
+    RunUpdate { at: Timestamp(at), ..RunUpdate::default() }
+}
+
+/// An owner with a process id.
+pub fn owner(pid: u32) -> Owner {
+    Owner { pid, host: "here".to_owned(), since: Timestamp(u64::from(pid)) }
+}
+
+/// Commits what must be accepted.
+pub fn commit(store: &dyn CheckpointStore, run: &str, batch: &[SignedRecord]) {
+    store.commit(run, batch, &update(3_000), Synchronous::Normal).unwrap();
+}
+
+/// A store with the run `r`.
+pub fn with_run(subject: &dyn Subject) -> Box<dyn CheckpointStore> {
+    let store = subject.open();
+    store.create_run(&run("r")).unwrap();
+    store
+}
+
+/// Everything that a store shows of a run, for comparison.
+pub fn everything(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespaces: &[&str],
+) -> impl PartialEq + std::fmt::Debug {
+    let row = store.run(run).unwrap();
+    let records: Vec<_> = namespaces
+        .iter()
+        .map(|namespace| {
+            (store.checkpoints(run, namespace, None, 10_000).unwrap(), store.pending(run, namespace).unwrap())
+        })
+        .collect();
+    (row, records)
+}

@@ -1,0 +1,51 @@
+//! What SQLite says when it fails, in our words.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Error, ErrorCode, ffi};
+
+use crate::error::StorageError;
+
+/// What to do about a damaged file, where it is not known how far it reaches.
+pub(super) const READABLE: &str =
+    "what lies before the damage can still be read: `graph-host runs verify` says how far each run is whole";
+
+/// Translates an error of SQLite.
+pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageError {
+    let file = file.to_owned();
+    let reason = error.to_string();
+    let corrupt =
+        |reason| StorageError::Corrupt { file: file.clone(), reason, readable: READABLE.to_owned() };
+    let Error::SqliteFailure(failure, _) = error else {
+        return match error {
+            // A column holds what was never written there.
+            Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::Utf8Error(..) => corrupt(reason),
+            _ => StorageError::Io { file, reason },
+        };
+    };
+    match (failure.code, failure.extended_code) {
+        (ErrorCode::DiskFull, _) => StorageError::Full { file },
+        (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => {
+            StorageError::Busy { file, seconds: waited.as_secs() }
+        }
+        (ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied, _) => {
+            StorageError::NotWritable { file, reason }
+        }
+        (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _)
+        | (_, ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS | ffi::SQLITE_IOERR_DATA) => {
+            corrupt(reason)
+        }
+        // Every constraint is one that the program keeps by itself, so it is the file that is wrong.
+        (ErrorCode::ConstraintViolation, _) => corrupt(reason),
+        _ => StorageError::Io { file, reason },
+    }
+}
+
+/// Whether the error says that the file is damaged.
+pub(super) fn is_damage(error: &Error) -> bool {
+    matches!(storage(Path::new(""), Duration::ZERO, error), StorageError::Corrupt { .. })
+}

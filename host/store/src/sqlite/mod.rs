@@ -1,0 +1,18 @@
+//! A store in one SQLite file.
+
+mod fault;
+mod open;
+mod owner;
+mod read;
+mod row;
+mod schema;
+mod sql;
+mod store;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use open::{Access, OpenError, Options};
+pub use schema::SCHEMA_VERSION;
+pub use store::SqliteStore;

@@ -1,0 +1,231 @@
+//! Reading.
+
+use graph_core::digest::Digest;
+use graph_core::record::{ChannelValue, SignedRecord, ValueKind};
+use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
+
+use super::row::{self, StoredCheckpoint};
+use super::sql;
+use super::store::SqliteStore;
+use crate::error::{ReadError, StorageError};
+use crate::plan::LARGEST;
+use crate::resolve::Names;
+use crate::run::{RunFilter, RunRow};
+use crate::store::{At, Wanted};
+
+fn limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// A number to look for; nothing stored is above the largest.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl SqliteStore {
+    pub(super) fn read_run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        let database = self.lock();
+        let read = || database.connection.prepare_cached(sql::RUN)?.query_row([run], row::run).optional();
+        read().map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn read_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        let database = self.lock();
+        let status = filter.status.map(graph_core::record::Status::as_str);
+        let limit = filter.limit.map_or(-1, limit);
+        let read = || match &filter.root_id {
+            None => database
+                .connection
+                .prepare_cached(sql::RUNS)?
+                .query_map(params![status, filter.graph_id, limit], row::run)?
+                .collect::<SqlResult<Vec<_>>>(),
+            Some(root) => database
+                .connection
+                .prepare_cached(sql::RUNS_OF_ROOT)?
+                .query_map(params![status, filter.graph_id, limit, root], row::run)?
+                .collect(),
+        };
+        read().map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn read_checkpoint(
+        &self,
+        run: &str,
+        namespace: &str,
+        at: At,
+    ) -> Result<Option<SignedRecord>, ReadError> {
+        let (statement, wanted) = match at {
+            At::Latest => (sql::CHECKPOINT_LATEST, None),
+            At::Sequence(sequence) => (sql::CHECKPOINT_AT_SEQUENCE, Some(sequence)),
+            At::Step(step) => (sql::CHECKPOINT_AT_STEP, Some(step)),
+        };
+        if wanted.is_some_and(|wanted| wanted > LARGEST) {
+            return Ok(None);
+        }
+        let database = self.lock();
+        let read = |connection: &Connection| {
+            let mut statement = connection.prepare_cached(statement)?;
+            let convert = |row: &rusqlite::Row<'_>| row::checkpoint(run, namespace, row);
+            match wanted {
+                None => statement.query_row(params![run, namespace], convert),
+                Some(wanted) => statement.query_row(params![run, namespace, number(wanted)], convert),
+            }
+            .optional()
+        };
+        match read(&database.connection) {
+            Ok(found) => Ok(found.map(|found| found.record)),
+            Err(error) => Err(self.damaged(&database.connection, run, namespace, &error)),
+        }
+    }
+
+    pub(super) fn read_checkpoints(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let database = self.lock();
+        page(&database.connection, run, namespace, after, limit)
+            .map_err(|error| self.damaged(&database.connection, run, namespace, &error))
+    }
+
+    pub(super) fn read_pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+        let database = self.lock();
+        let read = || {
+            database
+                .connection
+                .prepare_cached(sql::PENDING)?
+                .query_map(params![run, namespace], |row| row::pending(run, namespace, row))?
+                .collect::<SqlResult<Vec<_>>>()
+        };
+        let mut found = read().map_err(|error| self.damaged(&database.connection, run, namespace, &error))?;
+        found.sort_unstable_by(|one, other| (one.kind, &one.task).cmp(&(other.kind, &other.task)));
+        Ok(found)
+    }
+
+    pub(super) fn read_values(
+        &self,
+        run: &str,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError> {
+        let database = self.lock();
+        let connection = &database.connection;
+        let mut found = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            let missing = |version| ReadError::MissingValue {
+                run: run.to_owned(),
+                channel: wanted.channel.to_owned(),
+                version,
+            };
+            let start = found.len();
+            let read = |found: &mut Vec<ChannelValue>| {
+                let mut statement = connection.prepare_cached(sql::VALUES_OF_CHANNEL)?;
+                let (base, version) = (number(wanted.base), number(wanted.version));
+                let rows = statement
+                    .query_map(params![run, namespace, wanted.channel, base, version], row::value)?;
+                for row in rows {
+                    found.push(row?);
+                }
+                Ok(())
+            };
+            read(&mut found).map_err(|error| self.damaged(connection, run, namespace, &error))?;
+            let span = &found[start..];
+            let begins = span
+                .first()
+                .is_some_and(|value| value.kind == ValueKind::Whole && value.version == wanted.base);
+            if !begins || span[1..].iter().any(|value| value.kind != ValueKind::Segment) {
+                return Err(missing(wanted.base));
+            }
+            if span.last().is_none_or(|value| value.version != wanted.version) {
+                return Err(missing(wanted.version));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn read_snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
+        let database = self.lock();
+        let read = || {
+            database
+                .connection
+                .prepare_cached(sql::SNAPSHOT)?
+                .query_row([digest.as_bytes()], |row| row.get(0))
+                .optional()
+        };
+        read().map_err(|error| self.fault(&error).into())
+    }
+
+    /// The error for a failed read of a run, with how far the run can still be read where the file is damaged.
+    fn damaged(
+        &self,
+        connection: &Connection,
+        run: &str,
+        namespace: &str,
+        error: &rusqlite::Error,
+    ) -> ReadError {
+        let mut fault = self.fault(error);
+        if let StorageError::Corrupt { readable, .. } = &mut fault {
+            let mut last = None;
+            while let Ok([checkpoint]) = page(connection, run, namespace, last, 1).as_deref() {
+                last = Some(checkpoint.sequence);
+            }
+            *readable = match last {
+                Some(last) => format!("the checkpoints of run {run} up to number {last} can still be read"),
+                None => format!("no checkpoint of run {run} can be read"),
+            };
+        }
+        fault.into()
+    }
+}
+
+/// Checkpoints with their values.
+fn page(
+    connection: &Connection,
+    run: &str,
+    namespace: &str,
+    after: Option<u64>,
+    count: usize,
+) -> SqlResult<Vec<SignedRecord>> {
+    let after = after.map_or(-1, number);
+    let mut statement = connection.prepare_cached(sql::CHECKPOINTS_AFTER)?;
+    let rows = statement.query_map(params![run, namespace, after, limit(count)], |row| {
+        row::checkpoint(run, namespace, row)
+    })?;
+    rows.map(|stored| with_values(connection, stored?)).collect()
+}
+
+fn with_values(connection: &Connection, stored: StoredCheckpoint) -> SqlResult<SignedRecord> {
+    let StoredCheckpoint { mut record, first_value, value_count, run } = stored;
+    if value_count != 0 {
+        let end = first_value.saturating_add(value_count);
+        record.values = connection
+            .prepare_cached(sql::VALUES_OF_CHECKPOINT)?
+            .query_map(params![first_value, end, run, record.namespace, number(record.sequence)], row::value)?
+            .collect::<SqlResult<_>>()?;
+    }
+    // What is missing here shows when the chain of checkpoints is verified.
+    Ok(record)
+}
+
+impl Names for &SqliteStore {
+    fn last(&mut self) -> Result<Option<String>, StorageError> {
+        let database = self.lock();
+        let read =
+            || database.connection.prepare_cached(sql::LAST_ROOT)?.query_row([], |row| row.get(0)).optional();
+        read().map_err(|error| self.fault(&error))
+    }
+
+    fn beginning(&mut self, prefix: &str, count: usize) -> Result<Vec<String>, StorageError> {
+        let database = self.lock();
+        let read = || {
+            database
+                .connection
+                .prepare_cached(sql::RUNS_BEGINNING)?
+                .query_map(params![prefix, limit(count)], |row| row.get(0))?
+                .collect::<SqlResult<Vec<_>>>()
+        };
+        read().map_err(|error| self.fault(&error))
+    }
+}

@@ -1,0 +1,154 @@
+//! Rows as values.
+
+use graph_core::digest::Digest;
+use graph_core::graph::Durability;
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
+use graph_core::time::Timestamp;
+use graph_core::trust::{KeyId, Signature};
+use rusqlite::types::Type;
+use rusqlite::{Error, Result, Row};
+use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error as NameError, StrDeserializer};
+
+use crate::run::RunRow;
+use crate::store::Owner;
+
+fn conversion(column: usize, kind: Type, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::FromSqlConversionFailure(column, kind, Box::new(error))
+}
+
+fn unsigned(row: &Row<'_>, column: usize) -> Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| Error::IntegralValueOutOfRange(column, number))
+}
+
+fn optional<T: TryFrom<i64>>(row: &Row<'_>, column: usize) -> Result<Option<T>> {
+    let number: Option<i64> = row.get(column)?;
+    let convert = |number| T::try_from(number).map_err(|_| Error::IntegralValueOutOfRange(column, number));
+    number.map(convert).transpose()
+}
+
+fn digest(row: &Row<'_>, column: usize) -> Result<Digest> {
+    row.get(column).map(Digest::from_bytes)
+}
+
+fn key(row: &Row<'_>, column: usize) -> Result<KeyId> {
+    let digits = digest(row, column)?.hex();
+    digits.parse().map_err(|error| conversion(column, Type::Blob, error))
+}
+
+/// Reads a name as documents have it.
+fn name<'de, T: Deserialize<'de>>(row: &'de Row<'_>, column: usize) -> Result<T> {
+    let text = row.get_ref(column)?.as_str().map_err(|error| conversion(column, Type::Text, error))?;
+    let text: StrDeserializer<'de, NameError> = text.into_deserializer();
+    T::deserialize(text).map_err(|error| conversion(column, Type::Text, error))
+}
+
+/// The name that [`name`] reads.
+pub(super) const fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Sync => "sync",
+        Durability::Async => "async",
+        Durability::Exit => "exit",
+    }
+}
+
+/// A run's row.
+pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
+    Ok(RunRow {
+        run_id: row.get(0)?,
+        graph_id: row.get(1)?,
+        graph_path: row.get(2)?,
+        parent_id: row.get(3)?,
+        root_id: row.get(4)?,
+        continuation_of: row.get(5)?,
+        continuation_id: row.get(6)?,
+        chain_root_id: row.get(7)?,
+        status: name(row, 8)?,
+        pid: optional(row, 9)?,
+        step: unsigned(row, 10)?,
+        fuel: unsigned(row, 11)?,
+        result: row.get(12)?,
+        error: row.get(13)?,
+        graph: digest(row, 14)?,
+        inputs: digest(row, 15)?,
+        manifest: digest(row, 16)?,
+        pins: digest(row, 17)?,
+        seed: digest(row, 18)?,
+        key: key(row, 19)?,
+        durability: name(row, 20)?,
+        max_steps: optional(row, 21)?,
+        created_at: Timestamp(unsigned(row, 22)?),
+        updated_at: Timestamp(unsigned(row, 23)?),
+    })
+}
+
+/// A checkpoint and where its values lie.
+pub(super) struct StoredCheckpoint {
+    pub(super) record: SignedRecord,
+    pub(super) first_value: i64,
+    pub(super) value_count: i64,
+    /// The run's number.
+    pub(super) run: i64,
+}
+
+/// A checkpoint of a run and namespace.
+pub(super) fn checkpoint(run: &str, namespace: &str, row: &Row<'_>) -> Result<StoredCheckpoint> {
+    Ok(StoredCheckpoint {
+        record: SignedRecord {
+            kind: RecordKind::Checkpoint,
+            run: run.to_owned(),
+            namespace: namespace.to_owned(),
+            sequence: unsigned(row, 0)?,
+            step: unsigned(row, 1)?,
+            task: String::new(),
+            digest: digest(row, 2)?,
+            key_id: key(row, 3)?,
+            signature: Signature::from_bytes(row.get(4)?),
+            body: row.get(5)?,
+            values: Vec::new(),
+        },
+        first_value: row.get(6)?,
+        value_count: row.get(7)?,
+        run: row.get(8)?,
+    })
+}
+
+/// A pending record of a run and namespace.
+pub(super) fn pending(run: &str, namespace: &str, row: &Row<'_>) -> Result<SignedRecord> {
+    Ok(SignedRecord {
+        kind: name(row, 0)?,
+        run: run.to_owned(),
+        namespace: namespace.to_owned(),
+        sequence: unsigned(row, 1)?,
+        step: unsigned(row, 2)?,
+        task: row.get(3)?,
+        digest: digest(row, 4)?,
+        key_id: key(row, 5)?,
+        signature: Signature::from_bytes(row.get(6)?),
+        body: row.get(7)?,
+        values: Vec::new(),
+    })
+}
+
+/// A channel's value.
+pub(super) fn value(row: &Row<'_>) -> Result<ChannelValue> {
+    let segment: bool = row.get(2)?;
+    Ok(ChannelValue {
+        channel: row.get(0)?,
+        version: unsigned(row, 1)?,
+        kind: if segment { ValueKind::Segment } else { ValueKind::Whole },
+        json: row.get(3)?,
+    })
+}
+
+/// The owner of a run.
+pub(super) fn owner(row: &Row<'_>) -> Result<Owner> {
+    let pid: i64 = row.get(0)?;
+    Ok(Owner {
+        pid: u32::try_from(pid).map_err(|_| Error::IntegralValueOutOfRange(0, pid))?,
+        host: row.get(1)?,
+        since: Timestamp(unsigned(row, 2)?),
+    })
+}

@@ -1,0 +1,153 @@
+//! The tables, and how a file gets from one version of them to the next.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// What marks a file as one of ours, in its header (`PRAGMA application_id`): `GHos` in ASCII.
+pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
+
+/// The version of the tables that this program reads and writes (`PRAGMA user_version`).
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What leads from each version to the next, from an empty file on.
+const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1];
+
+/// - `runs.id` rises in order of creation.
+/// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
+///   written in one go, and so need no index of their own.
+/// - `pending` holds nothing but what is under the newest checkpoint of its namespace.
+const V1: &str = "
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    graph_id TEXT NOT NULL,
+    graph_path TEXT,
+    parent_id TEXT,
+    root_id TEXT NOT NULL,
+    continuation_of TEXT,
+    continuation_id TEXT,
+    chain_root_id TEXT,
+    status TEXT NOT NULL,
+    pid INTEGER,
+    step INTEGER NOT NULL,
+    fuel INTEGER NOT NULL,
+    result TEXT,
+    error TEXT,
+    graph BLOB NOT NULL,
+    inputs BLOB NOT NULL,
+    manifest BLOB NOT NULL,
+    pins BLOB NOT NULL,
+    seed BLOB NOT NULL,
+    key BLOB NOT NULL,
+    durability TEXT NOT NULL,
+    max_steps INTEGER,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX runs_by_root ON runs (root_id);
+
+CREATE TABLE checkpoints (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    namespace TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    first_value INTEGER NOT NULL,
+    value_count INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    key BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX checkpoints_by_place ON checkpoints (run, namespace, sequence, step);
+
+CREATE TABLE channel_values (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    namespace TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    segment INTEGER NOT NULL CHECK (segment IN (0, 1)),
+    json TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX channel_values_by_channel ON channel_values (run, namespace, channel, version);
+
+CREATE TABLE pending (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    namespace TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('task', 'answers', 'status')),
+    task TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    key BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX pending_by_place ON pending (run, namespace, kind, task);
+
+CREATE TABLE owners (
+    run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    pid INTEGER NOT NULL,
+    host TEXT NOT NULL,
+    since INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE snapshots (
+    digest BLOB NOT NULL PRIMARY KEY,
+    text TEXT NOT NULL
+) STRICT;
+";
+
+/// What a file is, by its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// Nothing is in it.
+    Empty,
+    /// One of ours, with tables of this version.
+    Ours(u32),
+    /// Another program's.
+    Foreign {
+        /// What its header says.
+        application_id: i64,
+    },
+}
+
+/// Looks what the file is.
+pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
+    let application_id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if application_id == APPLICATION_ID {
+        // A version below none is as unreadable as one that is too new.
+        return Ok(Identity::Ours(u32::try_from(version).unwrap_or(u32::MAX)));
+    }
+    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application_id == 0 && version == 0 && objects == 0 {
+        Ok(Identity::Empty)
+    } else {
+        Ok(Identity::Foreign { application_id })
+    }
+}
+
+/// Brings the tables to [`SCHEMA_VERSION`], in one transaction. Gives what the file turns out to be where that is
+/// neither empty nor an older one of ours.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Identity> {
+    let current = Identity::Ours(SCHEMA_VERSION);
+    if identify(connection)? == current {
+        return Ok(current);
+    }
+    // Another process may be about to do the same: whoever comes second finds it done.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let from = match identify(&transaction)? {
+        Identity::Empty => 0,
+        Identity::Ours(version) if version < SCHEMA_VERSION => version as usize,
+        other => return Ok(other),
+    };
+    for migration in &MIGRATIONS[from..] {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    transaction.commit()?;
+    Ok(current)
+}

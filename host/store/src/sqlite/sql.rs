@@ -1,0 +1,87 @@
+//! Every statement, in one place, so that a test can ask for the plan of each.
+
+pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
+pub(super) const COMMIT: &str = "COMMIT";
+pub(super) const ROLLBACK: &str = "ROLLBACK";
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
+        $($(#[$doc])* pub(super) const $name: &str = $text;)*
+
+        /// All of them with their names.
+        #[cfg(test)]
+        pub(super) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+macro_rules! run_columns {
+    () => {
+        "run_id, graph_id, graph_path, parent_id, root_id, continuation_of, continuation_id, chain_root_id, status, \
+         pid, step, fuel, result, error, graph, inputs, manifest, pins, seed, key, durability, max_steps, created_at, \
+         updated_at"
+    };
+}
+
+macro_rules! select_checkpoint {
+    () => {
+        "SELECT c.sequence, c.step, c.digest, c.key, c.signature, c.body, c.first_value, c.value_count, c.run \
+         FROM runs r JOIN checkpoints c ON c.run = r.id WHERE r.run_id = ?1 AND c.namespace = ?2"
+    };
+}
+
+statements! {
+    INSERT_RUN = concat!(
+        "INSERT INTO runs (", run_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+         ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) ON CONFLICT (run_id) DO NOTHING"
+    );
+    UPDATE_RUN = "UPDATE runs SET updated_at = ?2, status = ifnull(?3, status), step = ifnull(?4, step), \
+         fuel = ifnull(?5, fuel), graph = ifnull(?6, graph), inputs = ifnull(?7, inputs), \
+         manifest = ifnull(?8, manifest), pins = ifnull(?9, pins), pid = iif(?10, ?11, pid), \
+         result = iif(?12, ?13, result), error = iif(?14, ?15, error), \
+         continuation_id = iif(?16, ?17, continuation_id), max_steps = iif(?18, ?19, max_steps) \
+         WHERE run_id = ?1 RETURNING id";
+    RUN = concat!("SELECT ", run_columns!(), " FROM runs WHERE run_id = ?1");
+    RUN_KEY = "SELECT id FROM runs WHERE run_id = ?1";
+    RUNS = concat!(
+        "SELECT ", run_columns!(), " FROM runs WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR graph_id = ?2) \
+         ORDER BY id DESC LIMIT ?3"
+    );
+    RUNS_OF_ROOT = concat!(
+        "SELECT ", run_columns!(), " FROM runs WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR graph_id = ?2) \
+         AND root_id = ?4 ORDER BY id DESC LIMIT ?3"
+    );
+    LAST_ROOT = "SELECT run_id FROM runs WHERE parent_id IS NULL ORDER BY id DESC LIMIT 1";
+    RUNS_BEGINNING = "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || char(0x10ffff) ORDER BY run_id LIMIT ?2";
+
+    HEAD = "SELECT sequence FROM checkpoints WHERE run = ?1 AND namespace = ?2 ORDER BY sequence DESC LIMIT 1";
+    LAST_VALUE = "SELECT max(id) FROM channel_values";
+    INSERT_CHECKPOINT = "INSERT INTO checkpoints (run, namespace, sequence, step, first_value, value_count, digest, key, \
+         signature, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    INSERT_VALUE = "INSERT INTO channel_values (id, run, namespace, channel, version, segment, json) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    PUT_PENDING = "INSERT INTO pending (run, namespace, kind, task, sequence, step, digest, key, signature, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (run, namespace, kind, task) DO UPDATE SET \
+         sequence = excluded.sequence, step = excluded.step, digest = excluded.digest, key = excluded.key, \
+         signature = excluded.signature, body = excluded.body";
+    VOID_PENDING = "DELETE FROM pending WHERE run = ?1 AND namespace = ?2";
+
+    CHECKPOINT_LATEST = concat!(select_checkpoint!(), " ORDER BY c.sequence DESC LIMIT 1");
+    CHECKPOINT_AT_SEQUENCE = concat!(select_checkpoint!(), " AND c.sequence = ?3");
+    /// The index answers for the step, so that no row is read but the one wanted.
+    CHECKPOINT_AT_STEP = concat!(select_checkpoint!(), " AND c.step = ?3 ORDER BY c.sequence DESC LIMIT 1");
+    CHECKPOINTS_AFTER = concat!(select_checkpoint!(), " AND c.sequence > ?3 ORDER BY c.sequence LIMIT ?4");
+    VALUES_OF_CHECKPOINT = "SELECT channel, version, segment, json FROM channel_values \
+         WHERE id >= ?1 AND id < ?2 AND run = ?3 AND namespace = ?4 AND version = ?5 ORDER BY id";
+    VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json FROM runs r JOIN channel_values v ON v.run = r.id \
+         WHERE r.run_id = ?1 AND v.namespace = ?2 AND v.channel = ?3 AND v.version BETWEEN ?4 AND ?5 ORDER BY v.version";
+    PENDING = "SELECT p.kind, p.sequence, p.step, p.task, p.digest, p.key, p.signature, p.body \
+         FROM runs r JOIN pending p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2";
+
+    PUT_SNAPSHOT = "INSERT INTO snapshots (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
+    SNAPSHOT = "SELECT text FROM snapshots WHERE digest = ?1";
+
+    PUT_OWNER = "INSERT INTO owners (run, pid, host, since) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run) DO UPDATE SET \
+         pid = excluded.pid, host = excluded.host, since = excluded.since";
+    OWNER = "SELECT o.pid, o.host, o.since FROM runs r JOIN owners o ON o.run = r.id WHERE r.run_id = ?1";
+    REMOVE_OWNER = "DELETE FROM owners WHERE run = ?1";
+}

@@ -1,0 +1,187 @@
+//! The store itself.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use graph_core::digest::Digest;
+use graph_core::record::{ChannelValue, SignedRecord};
+use rusqlite::Connection;
+
+use super::fault;
+use super::open::{self, Access, OpenError, Options};
+use super::sql;
+use crate::error::{
+    AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
+};
+use crate::resolve;
+use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
+use crate::store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};
+
+/// Keeps runs in a SQLite file with a write-ahead log beside it, and their locks in a folder of the file's name. Clones
+/// share one connection; several processes may have the same file open.
+#[derive(Clone)]
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    file: PathBuf,
+    options: Options,
+    database: Mutex<Database>,
+}
+
+/// The connection, with what is needed to use it.
+pub(super) struct Database {
+    pub(super) connection: Connection,
+    /// What the connection is set to, once that is known.
+    synchronous: Option<Synchronous>,
+}
+
+impl SqliteStore {
+    /// Opens a file, conventionally `.ai/state/runs.db` in the project, and brings its tables up to date.
+    pub fn open(file: &Path, options: Options) -> Result<Self, OpenError> {
+        let connection = open::open(file, options)?;
+        let database = Mutex::new(Database { connection, synchronous: None });
+        Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.shared.file
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Database> {
+        // A transaction that a panic cut short has been rolled back.
+        self.shared.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn fault(&self, error: &rusqlite::Error) -> StorageError {
+        fault::storage(&self.shared.file, self.shared.options.busy_timeout, error)
+    }
+
+    /// The connection for writing, set to how hard to press.
+    pub(super) fn writer(&self, synchronous: Synchronous) -> Result<MutexGuard<'_, Database>, StorageError> {
+        if self.shared.options.access == Access::ReadOnly {
+            let reason = "it was opened for reading only".to_owned();
+            return Err(StorageError::NotWritable { file: self.shared.file.clone(), reason });
+        }
+        let mut database = self.lock();
+        if database.synchronous != Some(synchronous) {
+            let level = match synchronous {
+                Synchronous::Full => "FULL",
+                Synchronous::Normal => "NORMAL",
+            };
+            database
+                .connection
+                .pragma_update(None, "synchronous", level)
+                .map_err(|error| self.fault(&error))?;
+            database.synchronous = Some(synchronous);
+        }
+        Ok(database)
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("file", &self.shared.file).finish_non_exhaustive()
+    }
+}
+
+/// A write transaction. Unless it is committed, nothing of it stays.
+pub(super) struct Write<'c> {
+    pub(super) connection: &'c Connection,
+}
+
+impl<'c> Write<'c> {
+    pub(super) fn begin(connection: &'c Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached(sql::BEGIN)?.execute([])?;
+        Ok(Self { connection })
+    }
+
+    pub(super) fn commit(self) -> rusqlite::Result<()> {
+        // If this fails, dropping rolls back.
+        self.connection.prepare_cached(sql::COMMIT)?.execute([]).map(drop)
+    }
+}
+
+impl Drop for Write<'_> {
+    fn drop(&mut self) {
+        if !self.connection.is_autocommit() {
+            // What could fail here has failed before and was reported then.
+            let _ =
+                self.connection.prepare_cached(sql::ROLLBACK).and_then(|mut rollback| rollback.execute([]));
+        }
+    }
+}
+
+impl CheckpointStore for SqliteStore {
+    fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
+        self.write_run(run)
+    }
+
+    fn commit(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), CommitError> {
+        self.write_batch(run, batch, update, synchronous)
+    }
+
+    fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        self.read_run(run)
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        self.read_runs(filter)
+    }
+
+    fn resolve(&self, name: &str) -> Result<String, ResolveError> {
+        resolve::resolve(name, &mut &*self)
+    }
+
+    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+        self.read_checkpoint(run, namespace, at)
+    }
+
+    fn checkpoints(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        self.read_checkpoints(run, namespace, after, limit)
+    }
+
+    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+        self.read_pending(run, namespace)
+    }
+
+    fn values(
+        &self,
+        run: &str,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError> {
+        self.read_values(run, namespace, wanted)
+    }
+
+    fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        self.write_snapshot(digest, text)
+    }
+
+    fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
+        self.read_snapshot(digest)
+    }
+
+    fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
+        self.take(run, owner)
+    }
+
+    fn holder(&self, run: &str) -> Result<Holder, ReadError> {
+        self.read_holder(run)
+    }
+}

@@ -1,0 +1,245 @@
+//! Writing.
+
+use graph_core::digest::Digest;
+use graph_core::graph::Durability;
+use graph_core::record::{SignedRecord, ValueKind};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::row::durability_name;
+use super::sql;
+use super::store::{SqliteStore, Write};
+use crate::error::{CommitError, CreateRunError, SnapshotError};
+use crate::plan::{self, NamespacePlan};
+use crate::run::{NewRun, RunUpdate};
+use crate::store::Synchronous;
+
+/// A number that has been found to be in range.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A refusal, or a failure of SQLite on the way to it.
+enum Stop<E> {
+    Refused(E),
+    Failed(rusqlite::Error),
+}
+
+impl<E> From<rusqlite::Error> for Stop<E> {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl SqliteStore {
+    /// The error of a stopped operation.
+    fn stopped<E: From<crate::error::StorageError>>(&self, stop: Stop<E>) -> E {
+        match stop {
+            Stop::Refused(error) => error,
+            Stop::Failed(error) => self.fault(&error).into(),
+        }
+    }
+
+    pub(super) fn write_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
+        plan::check_row(&run.row)?;
+        let synchronous = match run.row.durability {
+            Durability::Sync => Synchronous::Full,
+            Durability::Async | Durability::Exit => Synchronous::Normal,
+        };
+        let database = self.writer(synchronous)?;
+        insert_run(&database.connection, run).map_err(|stop| self.stopped(stop))
+    }
+
+    pub(super) fn write_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        let database = self.writer(Synchronous::Full)?;
+        insert_snapshot(&database.connection, digest, text).map_err(|stop| self.stopped(stop))
+    }
+
+    pub(super) fn write_batch(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), CommitError> {
+        plan::check_update(run, update)?;
+        let database = self.writer(synchronous)?;
+        let connection = &database.connection;
+        let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
+        let write = Write::begin(connection).map_err(failed)?;
+        let Some(id) = update_run(connection, run, update).map_err(failed)? else {
+            return Err(CommitError::NotFound { run: run.to_owned() });
+        };
+        let plans = plan::plan(run, batch, |namespace| head(connection, id, namespace).map_err(failed))?;
+        for plan in &plans {
+            write_namespace(connection, id, plan).map_err(failed)?;
+        }
+        write.commit().map_err(failed)
+    }
+}
+
+fn insert_run(connection: &Connection, run: &NewRun) -> Result<(), Stop<CreateRunError>> {
+    let row = &run.row;
+    let write = Write::begin(connection)?;
+    let inserted = connection.prepare_cached(sql::INSERT_RUN)?.execute(params![
+        row.run_id,
+        row.graph_id,
+        row.graph_path,
+        row.parent_id,
+        row.root_id,
+        row.continuation_of,
+        row.continuation_id,
+        row.chain_root_id,
+        row.status.as_str(),
+        row.pid,
+        number(row.step),
+        number(row.fuel),
+        row.result,
+        row.error,
+        row.graph.as_bytes(),
+        row.inputs.as_bytes(),
+        row.manifest.as_bytes(),
+        row.pins.as_bytes(),
+        row.seed.as_bytes(),
+        row.key.as_bytes(),
+        durability_name(row.durability),
+        row.max_steps.map(number),
+        number(row.created_at.0),
+        number(row.updated_at.0),
+    ])?;
+    if inserted == 0 {
+        return Err(Stop::Refused(CreateRunError::Exists { run: row.run_id.clone() }));
+    }
+    for snapshot in &run.snapshots {
+        insert_snapshot(connection, &snapshot.digest, &snapshot.text).map_err(|stop| match stop {
+            Stop::Refused(error) => Stop::Refused(error.into()),
+            Stop::Failed(error) => Stop::Failed(error),
+        })?;
+    }
+    Ok(write.commit()?)
+}
+
+fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Result<(), Stop<SnapshotError>> {
+    let inserted = connection.prepare_cached(sql::PUT_SNAPSHOT)?.execute(params![digest.as_bytes(), text])?;
+    if inserted == 0 {
+        let kept: String =
+            connection.prepare_cached(sql::SNAPSHOT)?.query_row([digest.as_bytes()], |row| row.get(0))?;
+        if kept != text {
+            return Err(Stop::Refused(SnapshotError::Differs { digest: *digest }));
+        }
+    }
+    Ok(())
+}
+
+/// Changes the run's row and gives the run's number, `None` if there is no such run.
+fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlite::Result<Option<i64>> {
+    let (pid_changes, pid) = update.pid.parts();
+    let (result_changes, result) = update.result.parts();
+    let (error_changes, error) = update.error.parts();
+    let (continuation_changes, continuation) = update.continuation_id.parts();
+    let (max_steps_changes, max_steps) = update.max_steps.parts();
+    connection
+        .prepare_cached(sql::UPDATE_RUN)?
+        .query_row(
+            params![
+                run,
+                number(update.at.0),
+                update.status.map(graph_core::record::Status::as_str),
+                update.step.map(number),
+                update.fuel.map(number),
+                update.graph.as_ref().map(Digest::as_bytes),
+                update.inputs.as_ref().map(Digest::as_bytes),
+                update.manifest.as_ref().map(Digest::as_bytes),
+                update.pins.as_ref().map(Digest::as_bytes),
+                pid_changes,
+                pid,
+                result_changes,
+                result,
+                error_changes,
+                error,
+                continuation_changes,
+                continuation,
+                max_steps_changes,
+                max_steps.copied().map(number),
+            ],
+            |row| row.get(0),
+        )
+        .optional()
+}
+
+/// The newest checkpoint of a namespace.
+fn head(connection: &Connection, run: i64, namespace: &str) -> rusqlite::Result<Option<u64>> {
+    let newest: Option<i64> = connection
+        .prepare_cached(sql::HEAD)?
+        .query_row(params![run, namespace], |row| row.get(0))
+        .optional()?;
+    newest
+        .map(|newest| u64::try_from(newest).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, newest)))
+        .transpose()
+}
+
+fn write_namespace(connection: &Connection, run: i64, plan: &NamespacePlan<'_>) -> rusqlite::Result<()> {
+    let namespace = plan.namespace;
+    if plan.voids() {
+        connection.prepare_cached(sql::VOID_PENDING)?.execute(params![run, namespace])?;
+    }
+    for checkpoint in &plan.checkpoints {
+        let (first_value, value_count) = write_values(connection, run, checkpoint)?;
+        connection.prepare_cached(sql::INSERT_CHECKPOINT)?.execute(params![
+            run,
+            namespace,
+            number(checkpoint.sequence),
+            number(checkpoint.step),
+            first_value,
+            value_count,
+            checkpoint.digest.as_bytes(),
+            checkpoint.key_id.as_bytes(),
+            checkpoint.signature.as_bytes(),
+            &*checkpoint.body,
+        ])?;
+    }
+    for ((kind, task), record) in &plan.pending {
+        connection.prepare_cached(sql::PUT_PENDING)?.execute(params![
+            run,
+            namespace,
+            kind.as_str(),
+            task,
+            number(record.sequence),
+            number(record.step),
+            record.digest.as_bytes(),
+            record.key_id.as_bytes(),
+            record.signature.as_bytes(),
+            &*record.body,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Writes a checkpoint's values in order of channels, and gives the number of the first and how many there are.
+fn write_values(
+    connection: &Connection,
+    run: i64,
+    checkpoint: &SignedRecord,
+) -> rusqlite::Result<(i64, i64)> {
+    if checkpoint.values.is_empty() {
+        return Ok((0, 0));
+    }
+    let last: Option<i64> = connection.prepare_cached(sql::LAST_VALUE)?.query_row([], |row| row.get(0))?;
+    let first = last.unwrap_or(0) + 1;
+    let mut values: Vec<_> = checkpoint.values.iter().collect();
+    values.sort_unstable_by(|one, other| one.channel.cmp(&other.channel));
+    let mut insert = connection.prepare_cached(sql::INSERT_VALUE)?;
+    let mut id = first;
+    for value in values {
+        insert.execute(params![
+            id,
+            run,
+            checkpoint.namespace,
+            value.channel,
+            number(value.version),
+            value.kind == ValueKind::Segment,
+            &*value.json,
+        ])?;
+        id += 1;
+    }
+    Ok((first, id - first))
+}
