@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use graph_core::diagnostic::Diagnostics;
+use graph_core::record::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -93,7 +95,9 @@ impl Error {
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
                 failure.help("make the folder writable, or work in another one")
             }
-            Kind::StorageFull | Kind::QuotaExceeded => failure.help("free some space on that disk and try again"),
+            Kind::StorageFull | Kind::QuotaExceeded => {
+                failure.help("free some space on that disk and try again")
+            }
             _ => failure,
         }
     }
@@ -164,7 +168,10 @@ impl std::error::Error for Error {}
 
 impl miette::Diagnostic for Error {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0.help.as_deref().map(|help| Box::new(crate::output::printable(help).into_owned()) as Box<dyn fmt::Display>)
+        self.0
+            .help
+            .as_deref()
+            .map(|help| Box::new(crate::output::printable(help).into_owned()) as Box<dyn fmt::Display>)
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
@@ -172,5 +179,40 @@ impl miette::Diagnostic for Error {
             return None;
         }
         Some(Box::new(self.0.related.iter().map(|source| &**source as &dyn miette::Diagnostic)))
+    }
+}
+
+impl Error {
+    /// An error under one of the codes of a run.
+    pub fn of_run(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::new(code.into(), code.as_str(), message)
+    }
+}
+
+macro_rules! from_store {
+    ($($error:ty),* $(,)?) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::of_run(error.code(), error.to_string())
+            }
+        }
+    )*};
+}
+
+from_store!(
+    graph_store::AcquireError,
+    graph_store::CommitError,
+    graph_store::CreateRunError,
+    graph_store::OpenError,
+    graph_store::ReadError,
+    graph_store::ResolveError,
+    graph_store::SnapshotError,
+    graph_store::StorageError,
+);
+
+impl From<Box<Diagnostics>> for Error {
+    fn from(diagnostics: Box<Diagnostics>) -> Self {
+        let details = diagnostics.to_json();
+        Self::invalid(diagnostics.to_string()).details(details).related(*diagnostics)
     }
 }

@@ -42,3 +42,25 @@ impl From<Exit> for ExitCode {
         Self::from(exit.code())
     }
 }
+
+impl From<graph_core::record::ErrorCode> for Exit {
+    fn from(code: graph_core::record::ErrorCode) -> Self {
+        use graph_core::record::ErrorCode as Code;
+        match code {
+            Code::NodeFailed
+            | Code::ConflictingWrite
+            | Code::InvalidUpdate
+            | Code::NoEdgeMatched
+            | Code::StalledBarrier => Self::Failed,
+            Code::Denied => Self::Denied,
+            Code::Limit => Self::Limit,
+            Code::Finished | Code::AmbiguousAnswer | Code::AnswerNeeded | Code::UnknownInterrupt => {
+                Self::Usage
+            }
+            Code::NotFound => Self::NotFound,
+            Code::InvalidDocument => Self::InvalidDocument,
+            Code::Integrity => Self::Integrity,
+            Code::Storage => Self::Storage,
+        }
+    }
+}

@@ -76,8 +76,9 @@ impl Home {
 
     fn make_identity(&self, path: &Path) -> Result<SigningKey> {
         let mut seed = [0; 32];
-        getrandom::fill(&mut seed)
-            .map_err(|error| Error::storage(format!("the system gives no random bytes for a key: {error}")))?;
+        getrandom::fill(&mut seed).map_err(|error| {
+            Error::storage(format!("the system gives no random bytes for a key: {error}"))
+        })?;
         let key = SigningKey::from_seed(&seed);
         let pem = key.to_pem().map_err(|error| Error::storage(error.to_string()))?;
         create_private_folder(&self.root)?;

@@ -33,16 +33,18 @@ fn main() -> ExitCode {
     };
     let output = Output::new(cli.json);
     let ended = Context::new(cli.json).and_then(|context| cli.command.run(&context));
-    ended.unwrap_or_else(|error| {
-        output.error(&error);
-        error.exit()
-    })
-    .into()
+    ended
+        .unwrap_or_else(|error| {
+            output.error(&error);
+            error.exit()
+        })
+        .into()
 }
 
 /// A command line that clap does not take: help and version are no errors, and with `--json` an error is JSON.
 fn usage(error: &clap::Error) -> ExitCode {
-    let asked_for_json = std::env::args_os().take_while(|arg| arg != OsStr::new("--")).any(|arg| arg == "--json");
+    let asked_for_json =
+        std::env::args_os().take_while(|arg| arg != OsStr::new("--")).any(|arg| arg == "--json");
     if !error.use_stderr() {
         let _ = write!(anstream::stdout(), "{}", error.render().ansi());
         return Exit::Ok.into();

@@ -20,13 +20,7 @@ pub const CAUTION: Style = AnsiColor::Yellow.on_default();
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// The text with everything escaped that a terminal would act on.
-pub fn printable(text: &str) -> std::borrow::Cow<'_, str> {
-    let acts = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if !text.contains(acts) {
-        return text.into();
-    }
-    text.chars().map(|c| if acts(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect::<String>().into()
-}
+pub use graph_core::diagnostic::printable;
 
 /// The text between a style's escape sequences. Whether they reach the screen is decided where it is printed.
 pub fn styled(style: Style, text: impl Display) -> String {
@@ -114,7 +108,11 @@ fn colours() -> bool {
 }
 
 fn terminal_width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width >= 40).unwrap_or(100)
+    std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .filter(|width| *width >= 40)
+        .unwrap_or(100)
 }
 
 /// A reader that has seen enough is no error.

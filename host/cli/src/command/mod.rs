@@ -8,8 +8,7 @@ use graph_host::exit::Exit;
 
 /// What graph-host can be asked to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-}
+pub(crate) enum Command {}
 
 impl Command {
     /// Does it.

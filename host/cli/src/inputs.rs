@@ -1,0 +1,129 @@
+//! A run's inputs from the command line.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use graph_core::json;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// How deep inputs may nest.
+const MAX_DEPTH: usize = 128;
+/// The largest file of inputs, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// Reads `--input k=v`. A value that is JSON is that value, anything else is text: `n=3` is a number, `n="3"` and
+/// `name=Ada` are text.
+pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
+    let (key, value) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`: write it as KEY=VALUE"))?;
+    if key.is_empty() {
+        return Err(format!("`{text}` has no name before `=`"));
+    }
+    Ok((key.to_owned(), parse_value(value)))
+}
+
+/// A value as it is typed: JSON if it is JSON, else text.
+pub fn parse_value(text: &str) -> Value {
+    json::parse_strict(text.trim(), MAX_DEPTH).unwrap_or_else(|_| Value::from(text))
+}
+
+/// The inputs of a command line: those of the file, then the single ones over them.
+pub fn gather(file: Option<&Path>, pairs: Vec<(String, Value)>) -> Result<Map<String, Value>> {
+    let mut inputs = match file {
+        Some(path) => read(path)?,
+        None => Map::new(),
+    };
+    for (key, value) in pairs {
+        inputs.insert(key, value);
+    }
+    Ok(inputs)
+}
+
+/// Reads a JSON or YAML file of inputs, `-` for stdin.
+fn read(path: &Path) -> Result<Map<String, Value>> {
+    let stdin = path == Path::new("-");
+    let name = if stdin { "<stdin>".to_owned() } else { crate::project::shown(path) };
+    let mut text = String::new();
+    let read = if stdin {
+        std::io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+    };
+    read.map_err(|error| Error::read("the inputs", Path::new(&name), &error))?;
+    if text.len() as u64 > LARGEST {
+        return Err(Error::invalid(format!("the inputs in {name} are larger than {} MiB", LARGEST >> 20)));
+    }
+    let value = parse_document(&name, &text)?;
+    match value {
+        Value::Object(inputs) => Ok(inputs),
+        other => {
+            Err(Error::invalid(format!("the inputs in {name} are {}, a mapping is needed", kind(&other)))
+                .help("write them as KEY: VALUE, one a line"))
+        }
+    }
+}
+
+fn parse_document(name: &str, text: &str) -> Result<Value> {
+    // JSON first: its numbers and its limits are those of every other value in a run.
+    if text.trim_start().starts_with(['{', '['])
+        && let Ok(value) = json::parse_strict(text, MAX_DEPTH)
+    {
+        return Ok(value);
+    }
+    let problems = graph_core::diagnostic::Problems::new();
+    let value = graph_core::yaml::parse(text, &problems).map(|node| node.to_json());
+    let (value, _) = problems.finish(name, text, value)?;
+    Ok(value)
+}
+
+/// What kind of value it is, for messages.
+pub(crate) const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_json_where_it_can_be() {
+        let of = |text: &str| parse_pair(text).unwrap().1;
+        assert_eq!(of("n=3"), json!(3));
+        assert_eq!(of("n=18446744073709551615"), json!(u64::MAX));
+        assert_eq!(of("n=\"3\""), json!("3"));
+        assert_eq!(of("n=Ada = Lovelace"), json!("Ada = Lovelace"));
+        assert_eq!(of("n="), json!(""));
+        assert_eq!(of("n={\"a\":[true,null]}"), json!({"a": [true, null]}));
+        assert_eq!(of("n={a: 1}"), json!("{a: 1}"));
+        assert!(parse_pair("n").is_err());
+        assert!(parse_pair("=1").is_err());
+    }
+
+    #[test]
+    fn single_inputs_win_over_those_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("inputs.yaml");
+        std::fs::write(&path, "a: 1\nb: [x]\n").unwrap();
+        let inputs = gather(Some(&path), vec![("a".to_owned(), json!(2))]).unwrap();
+        assert_eq!(Value::Object(inputs), json!({"a": 2, "b": ["x"]}));
+        std::fs::write(&path, "- 1\n").unwrap();
+        let error = gather(Some(&path), Vec::new()).unwrap_err();
+        assert!(error.message().contains("a list"), "{error}");
+        std::fs::write(&path, "a: [1\n").unwrap();
+        assert_eq!(gather(Some(&path), Vec::new()).unwrap_err().exit(), crate::exit::Exit::InvalidDocument);
+        let missing = gather(Some(Path::new("/no/such/file")), Vec::new()).unwrap_err();
+        assert_eq!(missing.exit(), crate::exit::Exit::NotFound);
+    }
+}
