@@ -35,6 +35,11 @@ impl CapabilityKind {
             Self::Filesystem => "filesystem",
         }
     }
+
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
 }
 
 impl fmt::Display for CapabilityKind {

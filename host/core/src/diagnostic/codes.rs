@@ -369,6 +369,48 @@ Write `a_b`, or assign an object to `a`.";
     as: state
 
 Choose another name, for example `item`.";
+
+    BAD_DISPATCH = "GH0601", "not a dispatch pattern",
+"A dispatch pattern is `<primary>.<item_type>.<id>` with `.` for the `/` of the id: `execute.tool.acme.fetch`. `*` stands for any characters, dots too, `?` for one, `[..]` for one of a set. \
+Primaries are execute, search, load and sign; item types are tool, knowledge and directive. A pattern that no capability can match is refused, since it was meant to grant something.
+
+    dispatch: [\"examples/*\"]
+
+Write `execute.tool.examples.*`. A name without a wildcard grants that one item, not what is below it.";
+    BAD_ITEM_PATTERN = "GH0602", "not a pattern of item ids",
+"A key under `items` is an item id without a version, or a pattern of ids: `*` stands for any characters, `/` too, `?` for one, `[..]` for one of a set.
+
+    items: { \"acme/fetch@1.2.0\": { clocks: true } }
+
+Write `acme/fetch`: an entry covers all versions.";
+    AMBIGUOUS_ITEMS = "GH0603", "two entries are equally specific",
+"Of all entries that cover an item the most specific one applies, alone: an id without wildcards comes first, then the pattern with more characters before its first wildcard, then the one with \
+more literal characters in all, then the one with fewer `*`. Two entries are equal in all of that, and cover a common item.
+
+    items:
+      \"acme/?\": { clocks: true }
+      \"acme/[ab]\": { random: true }
+
+Make one of them more specific, or join them.";
+    EMPTY_ENTRY = "GH0604", "an entry grants nothing",
+"An entry under `items` is empty. Whether it was meant to grant nothing or was left unfinished cannot be told.
+
+    items: { \"acme/fetch\": {} }
+
+Remove the entry. To take from one item what a wider entry grants, write `clocks: false`.";
+    NOT_GRANTABLE = "GH0605", "this version cannot grant that",
+"The capability is planned, but this version of graph-host does not have it. It is refused instead of being ignored, so that nobody believes that it holds.
+
+    items: { \"acme/fetch\": { http: [ … ] } }
+
+Remove it. Known here are filesystem, clocks, random and limits.";
+    BAD_FOLDER = "GH0606", "a folder cannot be granted like that",
+"A granted folder has a `path` on this machine, relative to the manifest or absolute, and an absolute path `as` which the component sees it. Each folder of an entry has its own `as`.
+
+    filesystem: [{ path: ., as: src, access: ro }]
+
+Write `as: /src`.";
+
     TRUST_KEY = "GH0701", "not a usable public key",
 "The trust store names an Ed25519 public key, as a PEM block (SPKI, RFC 8410) or as 64 hexadecimal digits in quotes. Private keys do \
 not belong there, keys of other algorithms are not read, and keys that would accept forged signatures are refused.

@@ -1,0 +1,327 @@
+//! Which items may be dispatched: patterns over capability names, in Rye's grammar.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::item::is_item_id;
+use crate::diagnostic::{nearest, printable};
+use crate::graph::{ItemType, Primary};
+
+/// The longest pattern, in bytes.
+const LONGEST: usize = 512;
+
+/// The capability that a dispatch needs: `<primary>.<item_type>.<id>`, the id without its version and with `.` for
+/// `/`, such as `execute.tool.acme.fetch` for `acme/fetch@1.2.0`. Segments of ids hold no dots, so that two ids never
+/// have one name. Without an id (a search over everything) it is `<primary>.<item_type>`.
+pub fn capability_name(primary: Primary, item_type: ItemType, item_id: &str) -> String {
+    let id = without_version(item_id);
+    let mut name = format!("{}.{}", primary.as_str(), item_type.as_str());
+    if !id.is_empty() {
+        name.push('.');
+        name.extend(id.chars().map(|c| if c == '/' { '.' } else { c }));
+    }
+    name
+}
+
+/// The item id without what stands behind `@`.
+pub(super) fn without_version(item_id: &str) -> &str {
+    item_id.split_once('@').map_or(item_id, |(id, _)| id)
+}
+
+/// One pattern over capability names: `*` stands for any characters (dots too), `?` for one, `[abc]`, `[a-z]` and
+/// `[!a]` for one of a set. A leading `rye.` is left out and `/` is read as `.`, as Rye does. A pattern without
+/// wildcards stands for that one name alone: `execute.tool` does not imply `execute.tool.a`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DispatchPattern {
+    written: String,
+    compiled: glob::Pattern,
+}
+
+/// A text is not a pattern of capability names.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is not a dispatch pattern: {reason}")]
+pub struct DispatchPatternError {
+    /// The text, safe to show.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+impl DispatchPattern {
+    /// Reads a pattern. One that no capability can match is refused, since it was meant to grant something.
+    pub fn parse(text: &str) -> Result<Self, DispatchPatternError> {
+        const EXAMPLE: &str = "such as `execute.tool.examples.*`";
+        let fail = |reason: String, help: &str| {
+            let pattern = printable(text).chars().take(80).collect();
+            Err(DispatchPatternError { pattern, reason, help: help.to_owned() })
+        };
+        if text.is_empty() {
+            return fail("it is empty".to_owned(), EXAMPLE);
+        }
+        if text.len() > LONGEST {
+            return fail(format!("it is longer than {LONGEST} characters"), EXAMPLE);
+        }
+        let is_known = |c: &char| c.is_ascii_alphanumeric() || "_-./*?[]!".contains(*c);
+        if let Some(c) = text.chars().find(|c| !is_known(c)) {
+            let help = if c == '@' { "leave the version out: a grant covers all versions" } else { EXAMPLE };
+            return fail(format!("`{}` is in no capability name", c.escape_debug()), help);
+        }
+        let dotted = text.replace('/', ".");
+        let name = dotted.strip_prefix("rye.").unwrap_or(&dotted);
+        let plain = |segment: &str| !segment.is_empty() && !segment.contains(['*', '?', '[', ']', '!']);
+        let mut segments = name.split('.');
+        let primary = segments.next().filter(|segment| plain(segment));
+        if let Some(primary) = primary.filter(|primary| !PRIMARIES.contains(primary)) {
+            let help = match nearest(primary, PRIMARIES) {
+                Some(known) => format!("did you mean `{known}`?"),
+                None => format!("it begins with one of {}", PRIMARIES.join(", ")),
+            };
+            return fail(format!("`{primary}` is nothing that is done with an item"), &help);
+        }
+        if primary.is_some()
+            && let Some(item_type) = segments.next().filter(|segment| plain(segment))
+            && !ITEM_TYPES.contains(&item_type)
+        {
+            let help = match nearest(item_type, ITEM_TYPES) {
+                Some(known) => format!("did you mean `{known}`?"),
+                None => format!("its second part is one of {}", ITEM_TYPES.join(", ")),
+            };
+            return fail(format!("`{item_type}` is no kind of item"), &help);
+        }
+        if name.split('.').any(str::is_empty) {
+            return fail("a part between two dots is empty".to_owned(), EXAMPLE);
+        }
+        match compile(name) {
+            Ok(compiled) => Ok(Self { written: text.to_owned(), compiled }),
+            Err(reason) => fail(reason, "a set is written `[abc]`, `[a-z]` or `[!a]`"),
+        }
+    }
+
+    /// Whether the pattern covers a capability name.
+    fn matches(&self, name: &str) -> bool {
+        self.compiled.matches(name)
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.written
+    }
+}
+
+impl fmt::Display for DispatchPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl TryFrom<String> for DispatchPattern {
+    type Error = DispatchPatternError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<DispatchPattern> for String {
+    fn from(pattern: DispatchPattern) -> Self {
+        pattern.written
+    }
+}
+
+const PRIMARIES: [&str; 4] =
+    [Primary::Execute.as_str(), Primary::Search.as_str(), Primary::Load.as_str(), Primary::Sign.as_str()];
+const ITEM_TYPES: [&str; 3] =
+    [ItemType::Tool.as_str(), ItemType::Knowledge.as_str(), ItemType::Directive.as_str()];
+
+/// Compiles a pattern of which `*` crosses every character. Repeated `*` are one, as `**` means folders to `glob`.
+pub(super) fn compile(pattern: &str) -> Result<glob::Pattern, String> {
+    let mut single = String::with_capacity(pattern.len());
+    for c in pattern.chars() {
+        if !(c == '*' && single.ends_with('*')) {
+            single.push(c);
+        }
+    }
+    glob::Pattern::new(&single).map_err(|error| error.msg.to_owned())
+}
+
+/// What may be dispatched: whatever one of the patterns covers. No patterns, no dispatch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DispatchPatterns {
+    patterns: Vec<DispatchPattern>,
+}
+
+impl DispatchPatterns {
+    /// Nothing may be dispatched.
+    pub const fn deny_all() -> Self {
+        Self { patterns: Vec::new() }
+    }
+
+    /// Reads a list of patterns.
+    pub fn parse<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, DispatchPatternError> {
+        let patterns = patterns.into_iter().map(|pattern| DispatchPattern::parse(pattern.as_ref()));
+        Ok(Self { patterns: patterns.collect::<Result<_, _>>()? })
+    }
+
+    /// From patterns that were read one by one.
+    pub(super) const fn new(patterns: Vec<DispatchPattern>) -> Self {
+        Self { patterns }
+    }
+
+    /// Whether this may be done with that item. What is no item id is never permitted, but for a search without one.
+    pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
+        let id = without_version(item_id);
+        let whole_search = primary == Primary::Search && item_id.is_empty();
+        if !(whole_search || is_item_id(id)) {
+            return false;
+        }
+        let name = capability_name(primary, item_type, id);
+        self.patterns.iter().any(|pattern| pattern.matches(&name))
+    }
+
+    /// The patterns, as they were given.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &DispatchPattern> {
+        self.patterns.iter()
+    }
+
+    /// Whether nothing may be dispatched.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn permits(patterns: &[&str], id: &str) -> bool {
+        DispatchPatterns::parse(patterns).unwrap().permits(Primary::Execute, ItemType::Tool, id)
+    }
+
+    #[test]
+    fn names_are_dotted() {
+        assert_eq!(capability_name(Primary::Execute, ItemType::Tool, "t/log"), "execute.tool.t.log");
+        assert_eq!(
+            capability_name(Primary::Load, ItemType::Knowledge, "a/b-c/d@1.2.0"),
+            "load.knowledge.a.b-c.d"
+        );
+        assert_eq!(capability_name(Primary::Search, ItemType::Directive, ""), "search.directive");
+    }
+
+    #[test]
+    fn patterns_follow_ryes_grammar() {
+        for (pattern, id, expected) in [
+            ("execute.tool.t.log", "t/log", true),
+            ("rye.execute.tool.t.log", "t/log", true),
+            ("execute.tool.t/log", "t/log", true),
+            ("execute.tool.t.log", "t/log@2.0.0", true),
+            ("execute.tool.t.log", "t/log/x", false),
+            ("execute.tool.t", "t/log", false),
+            ("execute.tool", "t", false),
+            ("execute.tool.*", "t/a/b", true),
+            ("execute.*", "t/a", true),
+            ("*", "t/a", true),
+            ("**", "t/a", true),
+            ("execute.tool.t**x", "t/a/x", true),
+            ("*.tool.t.*", "t/a/b", true),
+            ("execute.tool.t.*", "t", false),
+            ("execute.tool.t?log", "t/log", true),
+            ("execute.tool.t.l?g", "t/log", true),
+            ("execute.tool.t.l?g", "t/loog", false),
+            ("execute.tool.t.[k-m]og", "t/log", true),
+            ("execute.tool.t.[!k-m]og", "t/log", false),
+            ("execute.tool.T.log", "t/log", false),
+            ("load.tool.t.log", "t/log", false),
+            ("execute.knowledge.*", "t/log", false),
+            ("*.log", "t/log", true),
+        ] {
+            assert_eq!(permits(&[pattern], id), expected, "{pattern} over {id}");
+        }
+        assert!(!permits(&[], "t/log"));
+        assert!(permits(&["execute.tool.x", "execute.tool.t.*"], "t/log"));
+        assert!(!DispatchPatterns::deny_all().permits(Primary::Execute, ItemType::Tool, "t"));
+    }
+
+    #[test]
+    fn what_is_no_item_id_is_never_permitted() {
+        for id in ["", "../x", "a//b", "/a", "a/", "a.b", "a b", "é", "a\0", "@1", "a/../b"] {
+            assert!(!permits(&["*"], id), "{id:?}");
+        }
+        let all = DispatchPatterns::parse(["search.tool"]).unwrap();
+        assert!(all.permits(Primary::Search, ItemType::Tool, ""));
+        assert!(!all.permits(Primary::Search, ItemType::Knowledge, ""));
+        assert!(!all.permits(Primary::Search, ItemType::Tool, "@1"));
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        for (pattern, reason, help) in [
+            ("", "it is empty", "such as"),
+            ("exec.tool.a", "`exec` is nothing that is done", "execute, search, load, sign"),
+            ("excute.tool.a", "`excute` is nothing", "did you mean `execute`?"),
+            ("execute.tools.a", "`tools` is no kind of item", "did you mean `tool`?"),
+            ("execute.tool..a", "empty", "such as"),
+            ("execute.tool.a@1", "`@` is in no", "version"),
+            ("execute.tool.é", "`é` is in no", ""),
+            ("execute.tool.[a", "", "a set is written"),
+            ("examples/*", "`examples` is nothing", "it begins with one of"),
+        ] {
+            let error = DispatchPattern::parse(pattern).unwrap_err();
+            assert!(error.reason.contains(reason), "{pattern}: {error:?}");
+            assert!(error.help.contains(help), "{pattern}: {error:?}");
+        }
+    }
+
+    fn item_id() -> impl Strategy<Value = String> {
+        "[a-cA-C0-2_-]{1,3}(/[a-cA-C0-2_-]{1,3}){0,3}"
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_permits_itself_alone(a in item_id(), b in item_id()) {
+            let name = capability_name(Primary::Execute, ItemType::Tool, &a);
+            prop_assert!(permits(&[&name], &a));
+            prop_assert_eq!(permits(&[&name], &b), a == b);
+        }
+
+        #[test]
+        fn names_of_different_items_differ(a in item_id(), b in item_id()) {
+            let name = |id: &str| capability_name(Primary::Execute, ItemType::Tool, id);
+            prop_assert_eq!(name(&a) == name(&b), a == b);
+        }
+
+        #[test]
+        fn a_star_permits_everything_and_a_prefix_its_children(a in item_id(), b in item_id()) {
+            prop_assert!(permits(&["*"], &a));
+            let below = format!("{}.*", capability_name(Primary::Execute, ItemType::Tool, &a));
+            let child = format!("{a}/{b}");
+            prop_assert!(permits(&[&below], &child));
+            prop_assert!(!permits(&[&below], &a));
+        }
+
+        #[test]
+        fn more_patterns_never_permit_less(a in "[a-c.*?]{1,6}", b in "[a-c.*?]{1,6}", id in item_id()) {
+            let read = |patterns: &[&String]| DispatchPatterns::parse(patterns.iter().map(|p| format!("execute.tool.{p}")));
+            if let (Ok(one), Ok(both)) = (read(&[&a]), read(&[&a, &b])) {
+                let permits = |patterns: &DispatchPatterns| patterns.permits(Primary::Execute, ItemType::Tool, &id);
+                prop_assert!(!permits(&one) || permits(&both));
+            }
+        }
+
+        #[test]
+        fn reading_never_panics(text in any::<String>(), wild in "[a.*?\\[\\]!-]{0,12}") {
+            let _ = DispatchPattern::parse(&text);
+            if let Ok(pattern) = DispatchPattern::parse(&wild) {
+                let _ = pattern.matches("execute.tool.a");
+                prop_assert_eq!(pattern.as_str(), wild);
+            }
+        }
+    }
+}

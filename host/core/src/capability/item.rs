@@ -1,0 +1,307 @@
+//! Patterns of item ids, and which of several is the most specific.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::dispatch::compile;
+use crate::diagnostic::printable;
+
+/// The longest id and pattern, in bytes.
+const LONGEST: usize = 255;
+
+/// Segments of ASCII letters, digits, `_` and `-`, joined by `/`; no version.
+pub(super) fn is_item_id(id: &str) -> bool {
+    let is_segment = |segment: &str| !segment.is_empty() && segment.bytes().all(is_id_byte);
+    id.len() <= LONGEST && id.split('/').all(is_segment)
+}
+
+fn is_id_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// Item ids that an entry of a manifest is about: `*` stands for any characters (`/` too), `?` for one, `[..]` for one
+/// of a set. Versions do not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ItemPattern {
+    compiled: glob::Pattern,
+    written: String,
+    tokens: Vec<Token>,
+}
+
+/// A text is not a pattern of item ids.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is not a pattern of item ids such as `examples/*`: {reason}")]
+pub struct ItemPatternError {
+    /// The text, safe to show.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// How specific a pattern is; of two that match an item, the greater applies.
+///
+/// A pattern without wildcards comes first, then the one with more characters before its first wildcard, then the
+/// one with more literal characters in all, then the one with fewer `*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Specificity {
+    literal: bool,
+    prefix: usize,
+    characters: usize,
+    stars: std::cmp::Reverse<usize>,
+}
+
+/// A part of a pattern: any characters, or one of a set of ASCII characters, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Star,
+    One(u128),
+}
+
+impl ItemPattern {
+    /// Reads a pattern.
+    pub fn parse(text: &str) -> Result<Self, ItemPatternError> {
+        let fail = |reason: &str| {
+            let pattern = printable(text).chars().take(80).collect();
+            Err(ItemPatternError { pattern, reason: reason.to_owned() })
+        };
+        if text.is_empty() {
+            return fail("it is empty");
+        }
+        if text.len() > LONGEST {
+            return fail("it is too long");
+        }
+        if text.contains('@') {
+            return fail("leave the version out: an entry covers all versions");
+        }
+        if !text.bytes().all(|byte| is_id_byte(byte) || b"/*?[]!".contains(&byte)) {
+            return fail("ids have letters, digits, `_`, `-` and `/`; patterns add `*`, `?` and `[..]`");
+        }
+        if !text.contains(['*', '?', '[', ']', '!']) && !is_item_id(text) {
+            return fail("an id has no empty part");
+        }
+        match compile(text) {
+            Ok(compiled) => {
+                let tokens = tokens(compiled.as_str());
+                Ok(Self { compiled, written: text.to_owned(), tokens })
+            }
+            Err(reason) => fail(&reason),
+        }
+    }
+
+    /// Whether the pattern covers an item id, which has no version.
+    pub fn matches(&self, id: &str) -> bool {
+        is_item_id(id) && self.compiled.matches(id)
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.written
+    }
+
+    /// How specific it is.
+    pub fn specificity(&self) -> Specificity {
+        let is_literal = |token: &&Token| matches!(token, Token::One(set) if set.is_power_of_two());
+        let stars = self.tokens.iter().filter(|token| **token == Token::Star).count();
+        let prefix = self.tokens.iter().take_while(is_literal).count();
+        let characters = self.tokens.iter().filter(is_literal).count();
+        Specificity {
+            literal: prefix == self.tokens.len(),
+            prefix,
+            characters,
+            stars: std::cmp::Reverse(stars),
+        }
+    }
+
+    /// Whether some text is covered by both patterns.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        // `reachable[j]`: some text fits the tokens of `self` so far and the first `j` of `other`.
+        let columns = other.tokens.len() + 1;
+        let skip = |reachable: &mut [bool]| {
+            for j in 1..columns {
+                reachable[j] |= reachable[j - 1] && other.tokens[j - 1] == Token::Star;
+            }
+        };
+        let mut reachable = vec![false; columns];
+        reachable[0] = true;
+        skip(&mut reachable);
+        for token in &self.tokens {
+            let mut after = vec![false; columns];
+            match *token {
+                // Takes nothing, or as much as any tokens of the other take.
+                Token::Star => {
+                    let first = reachable.iter().position(|reached| *reached);
+                    for j in first.into_iter().flat_map(|first| first..columns) {
+                        after[j] = true;
+                    }
+                }
+                Token::One(set) => {
+                    for j in 0..columns {
+                        let stays = reachable[j] && other.tokens.get(j) == Some(&Token::Star);
+                        let steps = j > 0
+                            && reachable[j - 1]
+                            && matches!(other.tokens[j - 1], Token::One(theirs) if theirs & set != 0);
+                        after[j] |= stays || steps;
+                    }
+                }
+            }
+            skip(&mut after);
+            reachable = after;
+        }
+        reachable.last().copied().unwrap_or(false)
+    }
+}
+
+/// The tokens of a pattern that `glob` has accepted.
+fn tokens(pattern: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            // A `]` right behind `[` or `[!` is a member of the set.
+            '[' => {
+                let members = if rest[1..].starts_with('!') { 2 } else { 1 };
+                let end = rest.get(members + 1..).and_then(|tail| tail.find(']'));
+                end.map_or(rest.len(), |end| members + 1 + end + 1)
+            }
+            _ => first.len_utf8(),
+        };
+        let (part, tail) = rest.split_at(length);
+        tokens.push(match part {
+            "*" => Token::Star,
+            _ => Token::One(members(part)),
+        });
+        rest = tail;
+    }
+    tokens
+}
+
+/// The id characters that one part of a pattern stands for.
+fn members(part: &str) -> u128 {
+    let Ok(pattern) = glob::Pattern::new(part) else { return 0 };
+    let is_member = |byte: &u8| {
+        (is_id_byte(*byte) || *byte == b'/') && pattern.matches(char::from(*byte).encode_utf8(&mut [0; 4]))
+    };
+    (0..128_u8).filter(is_member).fold(0, |set, byte| set | 1 << byte)
+}
+
+impl fmt::Display for ItemPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl TryFrom<String> for ItemPattern {
+    type Error = ItemPatternError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<ItemPattern> for String {
+    fn from(pattern: ItemPattern) -> Self {
+        pattern.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pattern(text: &str) -> ItemPattern {
+        ItemPattern::parse(text).unwrap()
+    }
+
+    #[test]
+    fn patterns_cover_ids() {
+        for (text, id, expected) in [
+            ("acme/fetch", "acme/fetch", true),
+            ("acme/fetch", "acme/fetch2", false),
+            ("acme/*", "acme/a/b", true),
+            ("acme/*", "acme", false),
+            ("*", "a/b", true),
+            ("a?", "ab", true),
+            ("[a-b]x", "bx", true),
+            ("[!a-b]x", "bx", false),
+            ("*", "a//b", false),
+            ("*", "", false),
+            ("Acme/x", "acme/x", false),
+        ] {
+            assert_eq!(pattern(text).matches(id), expected, "{text} over {id}");
+        }
+        for text in ["", "a@1", "a b", "a//b", "/a", "a/", "..", "a[", "é", "a\n"] {
+            assert!(ItemPattern::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_more_specific_comes_first() {
+        let ranked = [
+            "acme/fetch",
+            "acme/fetch*",
+            "acme/f?tch",
+            "acme/f*",
+            "acme/*h",
+            "acme/*",
+            "a*e/*",
+            "a*",
+            "*x",
+            "??",
+            "*",
+        ];
+        for pair in ranked.windows(2) {
+            assert!(pattern(pair[0]).specificity() > pattern(pair[1]).specificity(), "{pair:?}");
+        }
+        assert_eq!(pattern("a/?").specificity(), pattern("a/[xyz]").specificity());
+        assert_eq!(pattern("a/[x]").specificity(), pattern("a/x").specificity());
+    }
+
+    #[test]
+    fn overlaps_are_found() {
+        for (a, b, expected) in [
+            ("a/*", "*/b", true),
+            ("a/*", "b/*", false),
+            ("*", "x", true),
+            ("a?c", "ab?", true),
+            ("a?c", "ab", false),
+            ("[ab]", "[bc]", true),
+            ("[ab]", "[!ab]", false),
+            ("*a", "*b", false),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "acb", false),
+            ("x*", "*x*x", true),
+        ] {
+            assert_eq!(pattern(a).overlaps(&pattern(b)), expected, "{a} and {b}");
+            assert_eq!(pattern(b).overlaps(&pattern(a)), expected, "{b} and {a}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn overlap_agrees_with_matching(a in "[ab*?/]{1,5}", b in "[ab*?/]{1,5}", id in "[ab/]{1,6}") {
+            if let (Ok(a), Ok(b)) = (ItemPattern::parse(&a), ItemPattern::parse(&b)) {
+                prop_assert_eq!(a.overlaps(&b), b.overlaps(&a));
+                prop_assert!(a.overlaps(&a));
+                prop_assert!(!(a.compiled.matches(&id) && b.compiled.matches(&id)) || a.overlaps(&b));
+            }
+        }
+
+        #[test]
+        fn a_literal_overlaps_what_matches_it(text in "[ab*?/\\[\\]!-]{1,8}", id in "[ab]{1,3}(/[ab]{1,2}){0,2}") {
+            if let Ok(any) = ItemPattern::parse(&text) {
+                prop_assert_eq!(any.overlaps(&pattern(&id)), any.matches(&id), "{} {}", text, id);
+            }
+        }
+
+        #[test]
+        fn reading_never_panics(text in any::<String>(), wild in "[a/*?\\[\\]!-]{0,12}") {
+            let _ = ItemPattern::parse(&text);
+            let _ = ItemPattern::parse(&wild);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Capability manifests: what a user allows.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::dispatch::{DispatchPatterns, without_version};
+use super::grant::{Access, CapabilityKind, Mount};
+use super::item::ItemPattern;
+use crate::digest::Digest;
+use crate::json;
+use crate::limits::{RunLimits, TaskLimits};
+
+/// What a user allows: which items may be dispatched, and what each may touch. Nothing that is not written in it is
+/// allowed; the default denies everything. No two entries about items are equally specific where both cover an item.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    pub(super) dispatch: DispatchPatterns,
+    pub(super) items: Vec<ItemEntry>,
+    pub(super) limits: TaskLimits,
+    pub(super) run: RunLimits,
+}
+
+/// What the items of a pattern may touch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemEntry {
+    /// The items.
+    pub pattern: ItemPattern,
+    /// Folders that they see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filesystem: Vec<ManifestMount>,
+    /// Whether they may use the virtual clocks.
+    #[serde(default)]
+    pub clocks: bool,
+    /// Whether they may use the seeded random numbers.
+    #[serde(default)]
+    pub random: bool,
+    /// What a task of theirs may use up.
+    pub limits: TaskLimits,
+}
+
+/// A folder in a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestMount {
+    /// The path as it was written.
+    pub written: String,
+    /// The folder that it means.
+    #[serde(flatten)]
+    pub mount: Mount,
+}
+
+impl ItemEntry {
+    /// Whether the entry grants something of this kind. Logging needs no entry.
+    pub fn grants(&self, kind: CapabilityKind) -> bool {
+        match kind {
+            CapabilityKind::Log => true,
+            CapabilityKind::Clocks => self.clocks,
+            CapabilityKind::Random => self.random,
+            CapabilityKind::Filesystem => !self.filesystem.is_empty(),
+        }
+    }
+}
+
+impl Manifest {
+    /// The manifest that allows nothing: what holds without one.
+    pub fn deny_all() -> Self {
+        Self::default()
+    }
+
+    /// A manifest for graphs alone, whose items are all that these patterns permit: for cases with scripted items.
+    pub fn of_dispatch(dispatch: DispatchPatterns) -> Self {
+        Self { dispatch, ..Self::default() }
+    }
+
+    /// Which items may be dispatched.
+    pub fn dispatch(&self) -> &DispatchPatterns {
+        &self.dispatch
+    }
+
+    /// The entries about items, in document order.
+    pub fn items(&self) -> &[ItemEntry] {
+        &self.items
+    }
+
+    /// The entry that applies to an item: the most specific one that covers it, alone. A version does not count.
+    pub fn entry_for(&self, item_id: &str) -> Option<&ItemEntry> {
+        let id = without_version(item_id);
+        self.items
+            .iter()
+            .filter(|entry| entry.pattern.matches(id))
+            .max_by_key(|entry| entry.pattern.specificity())
+    }
+
+    /// What a task of an item may use up.
+    pub fn limits_for(&self, item_id: &str) -> TaskLimits {
+        self.entry_for(item_id).map_or(self.limits, |entry| entry.limits)
+    }
+
+    /// What a whole run may use up.
+    pub fn run_limits(&self) -> RunLimits {
+        self.run
+    }
+
+    /// The manifest as JSON, for the snapshot that a run keeps; serde reads it back.
+    pub fn to_json(&self) -> Value {
+        json!(self)
+    }
+
+    /// The digest of what the manifest allows, whatever its layout; relative paths count as the folders they mean.
+    pub fn digest(&self) -> Digest {
+        json::digest("graph-host/manifest/v1", &self.to_json())
+    }
+
+    /// What another manifest allows that this one does not, and the other way round, a line each.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (sign, one, two) in [("removed", self, other), ("added", other, self)] {
+            for pattern in
+                one.dispatch.iter().filter(|pattern| !two.dispatch.iter().any(|known| known == *pattern))
+            {
+                lines.push(format!("dispatch {sign}: {pattern}"));
+            }
+            for entry in &one.items {
+                if !two.items.iter().any(|known| known.pattern == entry.pattern) {
+                    lines.push(format!("items {sign}: {}", entry.pattern));
+                }
+            }
+        }
+        for entry in &self.items {
+            if other.items.iter().any(|known| known.pattern == entry.pattern && known != entry) {
+                lines.push(format!("items changed: {}", entry.pattern));
+            }
+        }
+        if self.limits != other.limits {
+            lines.push("limits changed".to_owned());
+        }
+        if self.run != other.run {
+            lines.push("run limits changed".to_owned());
+        }
+        if lines.is_empty() && self.digest() != other.digest() {
+            lines.push("the order of entries changed".to_owned());
+        }
+        lines
+    }
+}
+
+impl ManifestMount {
+    /// The access in manifest lines.
+    pub(super) const fn access(&self) -> &'static str {
+        access(self.mount.access)
+    }
+}
+
+/// The word for an access.
+pub(super) const fn access(access: Access) -> &'static str {
+    match access {
+        Access::ReadOnly => "ro",
+        Access::ReadWrite => "rw",
+    }
+}

@@ -1,0 +1,271 @@
+//! Reading manifests and ceilings from YAML.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::dispatch::{DispatchPattern, DispatchPatterns};
+use super::grant::{Access, CapabilityKind, Mount};
+use super::item::ItemPattern;
+use super::manifest::{ItemEntry, Manifest, ManifestMount};
+use super::{Ceiling, path};
+use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt, nearest};
+use crate::limits::{RunLimits, TaskLimits};
+use crate::yaml::{Entry, Fields, Node, parse};
+
+/// What a manifest can grant in later versions. Each is refused, never ignored.
+const LATER: [&str; 5] = ["http", "secrets", "knowledge", "tools", "model"];
+
+impl Manifest {
+    /// Reads a manifest. `base` is the absolute folder that relative paths start from: the manifest's own. Without
+    /// errors there may still be warnings.
+    pub fn parse(text: &str, source_name: &str, base: &str) -> Result<(Self, Diagnostics), Box<Diagnostics>> {
+        let problems = Problems::new();
+        let manifest = parse(text, &problems).and_then(|root| Self::read(&root, base, &problems));
+        problems.finish(source_name, text, manifest)
+    }
+
+    /// Reads a manifest from a tree.
+    pub fn read(root: &Node, base: &str, problems: &Problems) -> Option<Self> {
+        let mut fields = Fields::open(root, "the manifest", problems)?;
+        let dispatch = fields.get("dispatch").map(|node| read_dispatch(node, problems)).unwrap_or_default();
+        let limits = match fields.fields("limits", "`limits`") {
+            Some(fields) => read_limits(fields, TaskLimits::DEFAULT),
+            None => TaskLimits::DEFAULT,
+        };
+        let run = fields.fields("run", "`run`").map_or(RunLimits::DEFAULT, |mut fields| {
+            let run = RunLimits {
+                fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.fuel),
+                timeout: positive(&mut fields, "timeout").unwrap_or(RunLimits::DEFAULT.timeout),
+            };
+            fields.finish();
+            run
+        });
+        let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
+        let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), limits, base, problems));
+        fields.finish();
+        Some(Self { dispatch, items, limits, run })
+    }
+}
+
+fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {
+    let mut patterns: Vec<DispatchPattern> = Vec::new();
+    for (text, place) in node.texts("`dispatch`", problems).unwrap_or_default() {
+        match DispatchPattern::parse(text) {
+            Ok(pattern) if patterns.contains(&pattern) => problems.push(
+                Diagnostic::warning(codes::BAD_DISPATCH, place.span, format!("`{pattern}` is listed twice"))
+                    .label("again here"),
+            ),
+            Ok(pattern) => patterns.push(pattern),
+            Err(error) => problems.push(
+                Diagnostic::error(codes::BAD_DISPATCH, place.span, error.to_string())
+                    .label("here")
+                    .help(error.help),
+            ),
+        }
+    }
+    DispatchPatterns::new(patterns)
+}
+
+fn read_items<'n>(
+    entries: impl Iterator<Item = &'n Entry>,
+    limits: TaskLimits,
+    base: &str,
+    problems: &Problems,
+) -> Vec<ItemEntry> {
+    let mut read: Vec<(ItemEntry, &Entry)> = Vec::new();
+    for entry in entries {
+        let pattern = match ItemPattern::parse(&entry.key.name) {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                problems.push(Diagnostic::error(codes::BAD_ITEM_PATTERN, entry.key.span, error.to_string()));
+                None
+            }
+        };
+        // What stands below a key that cannot be read is looked at all the same.
+        let item = read_item(entry, pattern.clone(), limits, base, problems);
+        let (Some(pattern), Some(item)) = (pattern, item) else { continue };
+        for (other, place) in &read {
+            let (one, two) = (&other.pattern, &pattern);
+            if one.specificity() == two.specificity() && one.overlaps(two) {
+                let message =
+                    format!("`{two}` is as specific as `{one}`, and some items are covered by both");
+                problems.push(
+                    Diagnostic::error(codes::AMBIGUOUS_ITEMS, entry.key.span, message)
+                        .label("as specific")
+                        .also(place.key.span, "the other one")
+                        .help(
+                            "only the most specific entry applies to an item: make one of them more specific",
+                        ),
+                );
+            }
+        }
+        read.push((item, entry));
+    }
+    read.into_iter().map(|(item, _)| item).collect()
+}
+
+fn read_item(
+    entry: &Entry,
+    pattern: Option<ItemPattern>,
+    limits: TaskLimits,
+    base: &str,
+    problems: &Problems,
+) -> Option<ItemEntry> {
+    let name = format!("the entry of `{}`", excerpt(&entry.key.name));
+    let mut fields = Fields::open(&entry.value, name.clone(), problems)?;
+    if entry.value.as_mapping().is_some_and(crate::yaml::Mapping::is_empty) {
+        problems
+            .push(Diagnostic::error(codes::EMPTY_ENTRY, entry.key.span, format!("{name} says nothing")).help(
+            "write what it grants, or `clocks: false` to grant nothing where a wider entry grants something",
+        ));
+    }
+    for later in LATER {
+        if let Some(found) = fields.entry(later) {
+            problems.push(
+                Diagnostic::error(
+                    codes::NOT_GRANTABLE,
+                    found.key.span,
+                    format!("this version of graph-host cannot grant `{later}`"),
+                )
+                .label("not in this version")
+                .help("remove it; a component that needs it cannot run with this version"),
+            );
+        }
+    }
+    let filesystem =
+        fields.get("filesystem").map(|node| read_mounts(node, base, problems)).unwrap_or_default();
+    let clocks = fields.bool("clocks").unwrap_or(false);
+    let random = fields.bool("random").unwrap_or(false);
+    let limits = match fields.fields("limits", format!("`limits` of {name}")) {
+        Some(fields) => read_limits(fields, limits),
+        None => limits,
+    };
+    fields.finish();
+    Some(ItemEntry { pattern: pattern?, filesystem, clocks, random, limits })
+}
+
+fn read_mounts(node: &Node, base: &str, problems: &Problems) -> Vec<ManifestMount> {
+    let Some(list) = node.list("`filesystem`", problems) else { return Vec::new() };
+    if list.is_empty() {
+        node.out_of_range("`filesystem` must list a folder", "at least one folder", problems);
+    }
+    let mut mounts: Vec<ManifestMount> = Vec::new();
+    for item in list {
+        let Some(mut fields) = Fields::open(item, "each folder of `filesystem`", problems) else { continue };
+        let bad = |node: &Node, reason: &str| {
+            let written = node.as_text().map(excerpt).unwrap_or_default();
+            problems.push(Diagnostic::error(codes::BAD_FOLDER, node.span, format!("`{written}`: {reason}")));
+        };
+        let host = fields.required("path").and_then(|node| {
+            let text = node.text("`path`", problems)?;
+            match path::resolve(base, text) {
+                Ok(host) => Some((text.to_owned(), host)),
+                Err(reason) => {
+                    bad(node, reason);
+                    None
+                }
+            }
+        });
+        let guest = fields.required("as").and_then(|node| {
+            let text = node.text("`as`", problems)?;
+            let taken = |guest: &String| mounts.iter().any(|known| known.mount.guest == *guest);
+            match path::guest(text) {
+                Ok(guest) if taken(&guest) => {
+                    bad(node, "another folder of this entry has this path inside the component");
+                    None
+                }
+                Ok(guest) => Some(guest),
+                Err(reason) => {
+                    bad(node, reason);
+                    None
+                }
+            }
+        });
+        let access = fields.choice("access", &[("ro", Access::ReadOnly), ("rw", Access::ReadWrite)]);
+        fields.finish();
+        if let (Some((written, host)), Some(guest)) = (host, guest) {
+            let access = access.unwrap_or(Access::ReadOnly);
+            mounts.push(ManifestMount { written, mount: Mount { host, guest, access } });
+        }
+    }
+    mounts
+}
+
+/// Limits of which each key that is given takes the place of `otherwise`'s.
+fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
+    let limits = TaskLimits {
+        fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(otherwise.fuel),
+        memory: size(&mut fields, "memory").unwrap_or(otherwise.memory),
+        timeout: positive(&mut fields, "timeout").unwrap_or(otherwise.timeout),
+        output: size(&mut fields, "output").unwrap_or(otherwise.output),
+        log: fields.size("log").unwrap_or(otherwise.log),
+    };
+    fields.finish();
+    limits
+}
+
+fn size(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
+    let size = fields.size(key)?;
+    if size == 0 {
+        let node = fields.get(key)?;
+        node.out_of_range(&format!("`{key}` must be more than nothing"), "more than 0", fields.problems());
+    }
+    Some(size)
+}
+
+fn positive(fields: &mut Fields<'_>, key: &'static str) -> Option<Duration> {
+    let span = fields.duration(key)?;
+    if span.is_zero() {
+        let node = fields.get(key)?;
+        node.out_of_range(&format!("`{key}` must be more than nothing"), "more than 0", fields.problems());
+    }
+    Some(span)
+}
+
+impl Ceiling {
+    /// Reads a ceiling: `{capabilities: [filesystem, clocks], limits: {memory: 64MiB}}`. Both keys are optional;
+    /// without `capabilities` it allows logging alone. A limit that is not named is not bounded.
+    pub fn read(node: &Node, problems: &Problems) -> Option<Self> {
+        const UNBOUNDED: TaskLimits = TaskLimits {
+            fuel: u64::MAX,
+            memory: u64::MAX,
+            timeout: Duration::from_millis(u64::MAX),
+            output: u64::MAX,
+            log: u64::MAX,
+        };
+        let mut fields = Fields::open(node, "the ceiling", problems)?;
+        let mut kinds = BTreeSet::from([CapabilityKind::Log]);
+        for (text, place) in fields.texts("capabilities").unwrap_or_default() {
+            if let Some(kind) = read_kind(text, place, problems) {
+                kinds.insert(kind);
+            }
+        }
+        let limits =
+            fields.fields("limits", "`limits` of the ceiling").map(|fields| read_limits(fields, UNBOUNDED));
+        fields.finish();
+        Some(Self { kinds, limits })
+    }
+}
+
+fn read_kind(text: &str, place: &Node, problems: &Problems) -> Option<CapabilityKind> {
+    let kind = CapabilityKind::parse(text);
+    if kind.is_none() {
+        let names = CapabilityKind::ALL.map(CapabilityKind::as_str);
+        let problem = if LATER.contains(&text) {
+            let message = format!("this version of graph-host cannot grant `{text}`");
+            Diagnostic::error(codes::NOT_GRANTABLE, place.span, message).help("remove it")
+        } else {
+            let help = match nearest(text, names) {
+                Some(known) => format!("did you mean `{known}`?"),
+                None => format!("one of: {}", names.join(", ")),
+            };
+            let message = format!("`{}` is not a capability", excerpt(text));
+            Diagnostic::error(codes::UNKNOWN_CHOICE, place.span, message).help(help)
+        };
+        problems.push(problem);
+    }
+    kind
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::graph::{ItemType, Primary};
+
+const EXAMPLE: &str = "\
+# caps.yaml: nothing that is not written here is allowed
+dispatch: [\"execute.tool.examples.*\", \"rye.execute.tool.acme.fetch\"]
+items:
+  \"examples/list-files\":
+    filesystem: [{ path: ., as: /src, access: ro }, { path: ../out, as: /out/, access: rw }]
+  \"acme/*\":
+    clocks: true
+    random: true
+    limits: { memory: 128MiB }
+  \"acme/quiet\": { clocks: false }
+limits: { fuel: 500, timeout: 2s }
+run: { fuel: 7000, timeout: 1m }
+";
+
+fn read(text: &str) -> Result<Manifest, Vec<String>> {
+    match Manifest::parse(text, "caps.yaml", "/home/u/project") {
+        Ok((manifest, warnings)) if warnings.is_empty() => Ok(manifest),
+        Ok((_, warnings)) => Err(warnings.to_lines()),
+        Err(errors) => Err(errors.to_lines()),
+    }
+}
+
+#[test]
+fn a_manifest_says_what_is_allowed() {
+    let manifest = read(EXAMPLE).unwrap();
+    let permits = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
+    assert!(permits("examples/a/b") && permits("acme/fetch@2.0.0") && !permits("acme/other"));
+
+    let entry = manifest.entry_for("examples/list-files@1.0.0").unwrap();
+    assert_eq!(
+        entry.filesystem.iter().map(|mount| mount.mount.clone()).collect::<Vec<_>>(),
+        [
+            Mount { host: "/home/u/project".into(), guest: "/src".into(), access: Access::ReadOnly },
+            Mount { host: "/home/u/out".into(), guest: "/out".into(), access: Access::ReadWrite },
+        ]
+    );
+    assert_eq!(entry.filesystem[1].written, "../out");
+    assert!(entry.grants(CapabilityKind::Filesystem) && !entry.grants(CapabilityKind::Clocks));
+
+    let of_run = TaskLimits { fuel: 500, timeout: Duration::from_secs(2), ..TaskLimits::DEFAULT };
+    assert_eq!(manifest.limits_for("other"), of_run);
+    assert_eq!(manifest.limits_for("acme/fetch"), TaskLimits { memory: 128 << 20, ..of_run });
+    assert_eq!(manifest.run_limits(), RunLimits { fuel: 7000, timeout: Duration::from_mins(1) });
+
+    let wide = manifest.entry_for("acme/fetch").unwrap();
+    assert!(wide.clocks && wide.random && wide.filesystem.is_empty());
+    let quiet = manifest.entry_for("acme/quiet").unwrap();
+    assert!(!quiet.clocks && !quiet.random, "the most specific entry applies alone");
+    assert!(manifest.entry_for("acme").is_none());
+}
+
+#[test]
+fn nothing_is_allowed_by_default() {
+    for manifest in [Manifest::deny_all(), read("dispatch: []").unwrap(), read("{}").unwrap()] {
+        assert_eq!(manifest, Manifest::deny_all());
+        assert!(!manifest.dispatch().permits(Primary::Execute, ItemType::Tool, "a"));
+        assert!(manifest.entry_for("a").is_none());
+        assert_eq!(manifest.limits_for("a"), TaskLimits::DEFAULT);
+        assert_eq!(manifest.run_limits(), RunLimits::DEFAULT);
+    }
+}
+
+#[test]
+fn a_manifest_survives_its_snapshot() {
+    let manifest = read(EXAMPLE).unwrap();
+    let again: Manifest = serde_json::from_value(manifest.to_json()).unwrap();
+    assert_eq!(again, manifest);
+    assert_eq!(again.digest(), manifest.digest());
+    assert!(again.differences(&manifest).is_empty());
+
+    let relaid = read(&EXAMPLE.replace("# caps.yaml", "#").replace("timeout: 1m", "timeout: 60")).unwrap();
+    assert_eq!(relaid.digest(), manifest.digest());
+    let (elsewhere, _) = Manifest::parse(EXAMPLE, "caps.yaml", "/other").unwrap();
+    assert_ne!(elsewhere.digest(), manifest.digest());
+    assert_eq!(manifest.differences(&elsewhere), ["items changed: examples/list-files"]);
+    let other = read("dispatch: [execute.tool.x]\nitems: { \"acme/*\": { clocks: true } }\nrun: { fuel: 7000, timeout: 1m }").unwrap();
+    assert_eq!(
+        manifest.differences(&other),
+        [
+            "dispatch removed: execute.tool.examples.*",
+            "dispatch removed: rye.execute.tool.acme.fetch",
+            "items removed: examples/list-files",
+            "items removed: acme/quiet",
+            "dispatch added: execute.tool.x",
+            "items changed: acme/*",
+            "limits changed",
+        ]
+    );
+    assert!(serde_json::from_str::<Manifest>(r#"{"dispatch": ["x"], "items": []}"#).is_err());
+}
+
+#[test]
+fn every_problem_is_reported_with_its_place() {
+    let text = "\
+dispatch: [\"execute.tools.a\", 3, execute.tool.b, execute.tool.b]
+itms: {}
+items:
+  \"a b\": { clocks: true }
+  \"net/fetch\": { http: [{ host: api.example.org }], tools: [x] }
+  \"net/?\": { clocks: maybe }
+  \"net/[ab]\": { clocks: true }
+  \"nothing\": {}
+  \"empty\": { filesystem: [] }
+  \"null\":
+  \"files\":
+    filesystem:
+      - { path: ., as: src }
+      - { path: ~/x, as: /x, access: wr }
+      - { as: /y }
+      - { path: a, as: /z }
+      - { path: b, as: /z/ }
+    sockets: true
+limits: { fuel: 0, memory: 64 megs, cpu: 3 }
+run: { timeout: 0s }
+";
+    insta::assert_snapshot!(read(text).unwrap_err().join("\n"));
+    assert!(read("").is_err());
+    assert!(read("- a").is_err());
+}
+
+#[test]
+fn ceilings() {
+    let ceiling = |text: &str| {
+        let problems = Problems::new();
+        let node = parse(text, &problems).unwrap();
+        let ceiling = Ceiling::read(&node, &problems);
+        problems
+            .finish("trust.yaml", text, ceiling)
+            .map(|(ceiling, _)| ceiling)
+            .map_err(|errors| errors.to_lines())
+    };
+    assert_eq!(ceiling("{}"), Ok(Ceiling::of([])));
+    assert_eq!(ceiling("capabilities: [clocks, log]"), Ok(Ceiling::of([CapabilityKind::Clocks])));
+    let bounded = ceiling("capabilities: [filesystem]\nlimits: { memory: 1MiB }").unwrap();
+    assert_eq!(
+        bounded.limits.unwrap().min(TaskLimits::DEFAULT),
+        TaskLimits { memory: 1 << 20, ..TaskLimits::DEFAULT }
+    );
+    assert_eq!(
+        ceiling("capabilities: [clock, http]\nkinds: []").unwrap_err(),
+        [
+            "trust.yaml:1:16: error[GH0205]: `clock` is not a capability",
+            "trust.yaml:1:23: error[GH0605]: this version of graph-host cannot grant `http`",
+            "trust.yaml:2:1: error[GH0201]: `kinds` is not a key of the ceiling",
+        ]
+    );
+}
