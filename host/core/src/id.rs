@@ -202,7 +202,9 @@ pub fn check_state_key(text: &str) -> Result<(), IdError> {
 
 /// Checks the name of a template variable: a letter or `_`, then letters, digits and `_`, all ASCII.
 pub fn check_variable(text: &str) -> Result<(), IdError> {
-    let allowed = |at: usize, c: char| c == '_' || if at == 0 { c.is_ascii_alphabetic() } else { c.is_ascii_alphanumeric() };
+    let allowed = |at: usize, c: char| {
+        c == '_' || if at == 0 { c.is_ascii_alphabetic() } else { c.is_ascii_alphanumeric() }
+    };
     if text.is_empty() {
         return Err(IdError::Empty);
     }
@@ -225,8 +227,25 @@ mod tests {
         assert_eq!((id.path(), id.version()), ("acme/fetch-it", Some("1.2.0+b")));
         assert_eq!(id.dotted(), "acme.fetch-it");
         for text in [
-            "", "/a", "a/", "a//b", "../a", "a/..", "a/./b", "a b", "a\0b", "a.b", "a@", "a@1@2", "a@ ", "C:\\a",
-            "асme/fetch", "a\u{202e}b", "a\u{200b}", "é", "a/b\n",
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            "../a",
+            "a/..",
+            "a/./b",
+            "a b",
+            "a\0b",
+            "a.b",
+            "a@",
+            "a@1@2",
+            "a@ ",
+            "C:\\a",
+            "асme/fetch",
+            "a\u{202e}b",
+            "a\u{200b}",
+            "é",
+            "a/b\n",
         ] {
             assert!(ItemId::parse(text).is_err(), "{text:?}");
         }

@@ -1,14 +1,13 @@
-//! Reading manifests and ceilings from YAML.
+//! Reading manifests from YAML.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::dispatch::{DispatchPattern, DispatchPatterns};
-use super::grant::{Access, CapabilityKind, Mount};
+use super::grant::{Access, Mount};
 use super::item::ItemPattern;
 use super::manifest::{ItemEntry, Manifest, ManifestMount};
-use super::{Ceiling, path};
-use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt, nearest};
+use super::path;
+use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt};
 use crate::limits::{RunLimits, TaskLimits};
 use crate::yaml::{Entry, Fields, Node, parse};
 
@@ -220,51 +219,6 @@ fn positive(fields: &mut Fields<'_>, key: &'static str) -> Option<Duration> {
         node.out_of_range(&format!("`{key}` must be more than nothing"), "more than 0", fields.problems());
     }
     Some(span)
-}
-
-impl Ceiling {
-    /// Reads a ceiling: `{capabilities: [filesystem, clocks], limits: {memory: 64MiB}}`. Both keys are optional;
-    /// without `capabilities` it allows logging alone. A limit that is not named is not bounded.
-    pub fn read(node: &Node, problems: &Problems) -> Option<Self> {
-        const UNBOUNDED: TaskLimits = TaskLimits {
-            fuel: u64::MAX,
-            memory: u64::MAX,
-            timeout: Duration::from_millis(u64::MAX),
-            output: u64::MAX,
-            log: u64::MAX,
-        };
-        let mut fields = Fields::open(node, "the ceiling", problems)?;
-        let mut kinds = BTreeSet::from([CapabilityKind::Log]);
-        for (text, place) in fields.texts("capabilities").unwrap_or_default() {
-            if let Some(kind) = read_kind(text, place, problems) {
-                kinds.insert(kind);
-            }
-        }
-        let limits =
-            fields.fields("limits", "`limits` of the ceiling").map(|fields| read_limits(fields, UNBOUNDED));
-        fields.finish();
-        Some(Self { kinds, limits })
-    }
-}
-
-fn read_kind(text: &str, place: &Node, problems: &Problems) -> Option<CapabilityKind> {
-    let kind = CapabilityKind::parse(text);
-    if kind.is_none() {
-        let names = CapabilityKind::ALL.map(CapabilityKind::as_str);
-        let problem = if LATER.contains(&text) {
-            let message = format!("this version of graph-host cannot grant `{text}`");
-            Diagnostic::error(codes::NOT_GRANTABLE, place.span, message).help("remove it")
-        } else {
-            let help = match nearest(text, names) {
-                Some(known) => format!("did you mean `{known}`?"),
-                None => format!("one of: {}", names.join(", ")),
-            };
-            let message = format!("`{}` is not a capability", excerpt(text));
-            Diagnostic::error(codes::UNKNOWN_CHOICE, place.span, message).help(help)
-        };
-        problems.push(problem);
-    }
-    kind
 }
 
 #[cfg(test)]

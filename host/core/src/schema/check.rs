@@ -94,8 +94,9 @@ impl InputSchema {
         let source = params.source();
         self.problems(source, |error| {
             let part = source.pointer(error.instance_path().as_str());
-            let literal =
-                part.and_then(|part| ValueTemplate::parse(part).ok()).is_none_or(|part| part.literal().is_some());
+            let literal = part
+                .and_then(|part| ValueTemplate::parse(part).ok())
+                .is_none_or(|part| part.literal().is_some());
             // The keys of an object and the length of a list are literal even where the values are not.
             let about_keys = matches!(
                 error.kind(),
@@ -178,7 +179,10 @@ mod tests {
         );
         let problems = schema.validate_and_fill(json!({"directory": 1, "x": 2, "n": 1.5})).unwrap_err();
         let paths: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
-        assert!(paths.contains(&"/directory") && paths.contains(&"") && paths.contains(&"/n"), "{problems:?}");
+        assert!(
+            paths.contains(&"/directory") && paths.contains(&"") && paths.contains(&"/n"),
+            "{problems:?}"
+        );
     }
 
     #[test]
@@ -224,7 +228,11 @@ mod tests {
         assert_eq!(check(&json!({"n": "${state.n}", "s": "${inputs.s}", "l": [1, "${state.x}"]})), 0);
         assert_eq!(check(&json!("${state.params}")), 0);
         assert_eq!(check(&json!({"n": "1"})), 1);
-        assert_eq!(check(&json!({"s": "${inputs.s}"})), 1, "a missing key is missing whatever the others are");
+        assert_eq!(
+            check(&json!({"s": "${inputs.s}"})),
+            1,
+            "a missing key is missing whatever the others are"
+        );
         assert_eq!(check(&json!({"n": 1, "x": "${state.x}"})), 1);
         assert_eq!(check(&json!({"n": 1, "l": ["x", "${state.x}"]})), 1);
     }

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::capability::CapabilityKind;
 use crate::graph::{ItemType, Primary};
 
 const EXAMPLE: &str = "\
@@ -121,32 +122,4 @@ run: { timeout: 0s }
     insta::assert_snapshot!(read(text).unwrap_err().join("\n"));
     assert!(read("").is_err());
     assert!(read("- a").is_err());
-}
-
-#[test]
-fn ceilings() {
-    let ceiling = |text: &str| {
-        let problems = Problems::new();
-        let node = parse(text, &problems).unwrap();
-        let ceiling = Ceiling::read(&node, &problems);
-        problems
-            .finish("trust.yaml", text, ceiling)
-            .map(|(ceiling, _)| ceiling)
-            .map_err(|errors| errors.to_lines())
-    };
-    assert_eq!(ceiling("{}"), Ok(Ceiling::of([])));
-    assert_eq!(ceiling("capabilities: [clocks, log]"), Ok(Ceiling::of([CapabilityKind::Clocks])));
-    let bounded = ceiling("capabilities: [filesystem]\nlimits: { memory: 1MiB }").unwrap();
-    assert_eq!(
-        bounded.limits.unwrap().min(TaskLimits::DEFAULT),
-        TaskLimits { memory: 1 << 20, ..TaskLimits::DEFAULT }
-    );
-    assert_eq!(
-        ceiling("capabilities: [clock, http]\nkinds: []").unwrap_err(),
-        [
-            "trust.yaml:1:16: error[GH0205]: `clock` is not a capability",
-            "trust.yaml:1:23: error[GH0605]: this version of graph-host cannot grant `http`",
-            "trust.yaml:2:1: error[GH0201]: `kinds` is not a key of the ceiling",
-        ]
-    );
 }
