@@ -3,6 +3,8 @@
 //! A store keeps records as they are: it never reads what a record says, and never signs or checks one. What it does
 //! promise is order, atomicity and durability.
 
+#[cfg(feature = "bench")]
+mod bare;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
@@ -14,6 +16,8 @@ mod run;
 mod sqlite;
 mod store;
 
+#[cfg(feature = "bench")]
+pub use bare::BareDatabase;
 pub use error::{
     AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
 };

@@ -63,7 +63,7 @@ fn change() -> impl Strategy<Value = RunUpdate> {
     (0..9_000_u64, proptest::option::of(0..9_u64), result, any::<bool>()).prop_map(
         |(at, step, result, failed)| {
             let status = failed.then_some(Status::Failed);
-            RunUpdate { step, result, status, ..update(at) }
+            RunUpdate { status, step, result, ..update(at) }
         },
     )
 }
@@ -91,9 +91,13 @@ fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<Sign
             RecordKind::Status => status(run, sequence, &says),
             RecordKind::Checkpoint => {
                 *newest = (*newest).max(next);
-                let values = draft.values.iter().map(|&(channel, grows)| match grows {
-                    true => segment(CHANNELS[channel], sequence, &format!("[{says}]")),
-                    false => whole(CHANNELS[channel], sequence, &says),
+                let values = draft.values.iter().map(|&(channel, grows)| {
+                    let channel = CHANNELS[channel];
+                    if grows {
+                        segment(channel, sequence, &format!("[{says}]"))
+                    } else {
+                        whole(channel, sequence, &says)
+                    }
                 });
                 checkpoint(run, sequence, values.collect())
             }

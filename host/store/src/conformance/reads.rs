@@ -6,7 +6,7 @@ use graph_core::trust::SigningKey;
 
 use super::sample::{Fresh, checkpoint, commit, run, segment, whole, with_run};
 use crate::error::ReadError;
-use crate::store::{At, CheckpointStore, Wanted};
+use crate::store::{At, Wanted};
 
 pub fn checkpoints_are_found_by_sequence_and_step(fresh: Fresh<'_>) {
     let subject = fresh();

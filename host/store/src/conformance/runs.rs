@@ -6,7 +6,7 @@ use graph_core::time::Timestamp;
 use super::sample::{self, Fresh, digest, full_run, run, snapshot, update};
 use crate::error::{CommitError, CreateRunError, ResolveError, SnapshotError};
 use crate::run::{Change, NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{CheckpointStore, Synchronous};
+use crate::store::Synchronous;
 
 pub fn a_run_is_kept_as_it_was_given(fresh: Fresh<'_>) {
     let subject = fresh();
@@ -48,8 +48,8 @@ pub fn runs_are_listed_newest_first(fresh: Fresh<'_>) {
         let mut new = run(id);
         new.row.created_at = Timestamp(at);
         new.row.status = status;
-        new.row.graph_id = graph.to_owned();
-        new.row.root_id = root.to_owned();
+        graph.clone_into(&mut new.row.graph_id);
+        root.clone_into(&mut new.row.root_id);
         store.create_run(&new).unwrap();
     }
     let list = |filter: RunFilter| store.runs(&filter).unwrap();

@@ -1,0 +1,37 @@
+//! The least that a durable write can cost with SQLite, to measure the store against.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::store::Synchronous;
+
+/// A database with one table and no promises.
+#[derive(Debug)]
+pub struct BareDatabase {
+    connection: Connection,
+}
+
+impl BareDatabase {
+    /// Makes a database in a new file.
+    pub fn create(file: &Path) -> rusqlite::Result<Self> {
+        let connection = Connection::open(file)?;
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        connection.execute_batch("CREATE TABLE log (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT")?;
+        Ok(Self { connection })
+    }
+
+    /// Says how hard the following commits are pressed into the disk.
+    pub fn set_synchronous(&self, synchronous: Synchronous) -> rusqlite::Result<()> {
+        let level = match synchronous {
+            Synchronous::Full => "FULL",
+            Synchronous::Normal => "NORMAL",
+        };
+        self.connection.pragma_update(None, "synchronous", level)
+    }
+
+    /// Commits the bytes as one row.
+    pub fn commit(&self, bytes: &[u8]) -> rusqlite::Result<()> {
+        self.connection.prepare_cached("INSERT INTO log (bytes) VALUES (?1)")?.execute([bytes]).map(drop)
+    }
+}

@@ -1,0 +1,134 @@
+//! Files that are no longer what was written.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use graph_core::record::ErrorCode;
+use rusqlite::Connection;
+
+use super::super::{OpenError, Options, SqliteStore};
+use super::Place;
+use crate::conformance::sample::{checkpoint, commit, run, update, whole};
+use crate::error::{CommitError, ReadError, StorageError};
+use crate::store::{At, CheckpointStore, Synchronous};
+
+const PAGE: usize = 4096;
+
+/// The page that holds a text.
+fn page_of(file: &Path, text: &str) -> usize {
+    let bytes = fs::read(file).unwrap();
+    let at = bytes.windows(text.len()).position(|window| window == text.as_bytes());
+    at.expect("the text is in the file") / PAGE
+}
+
+fn overwrite(file: &Path, page: usize) {
+    let mut file = OpenOptions::new().write(true).open(file).unwrap();
+    file.seek(SeekFrom::Start((page * PAGE) as u64)).unwrap();
+    file.write_all(&[0xA5; PAGE]).unwrap();
+}
+
+/// Reads the run until it breaks, and gives the number of the last checkpoint and what was said then.
+fn read_until_it_breaks(store: &SqliteStore) -> (u64, StorageError) {
+    let mut last = None;
+    loop {
+        match store.checkpoints("r", "", last, 1) {
+            Ok(page) => last = Some(page.last().expect("it breaks before it ends").sequence),
+            Err(ReadError::Storage(error)) => return (last.expect("something can be read"), error),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+fn check_message(error: &StorageError, last: u64) {
+    assert_eq!(error.code(), ErrorCode::Integrity);
+    let message = error.to_string();
+    assert!(message.contains("runs.db is damaged: "), "{message}");
+    assert!(
+        message.ends_with(&format!("the checkpoints of run r up to number {last} can still be read")),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_lies_before_a_damaged_page_stays_readable() {
+    let place = Place::new();
+    place.fill(200);
+    let page = page_of(&place.file(), r#""sequence":150}"#);
+    overwrite(&place.file(), page);
+    let store = place.store();
+    let (last, error) = read_until_it_breaks(&store);
+    assert!((100..150).contains(&last), "{last}");
+    check_message(&error, last);
+    // Asked for everything at once it says the same, and so far it can be read.
+    assert_eq!(store.checkpoints("r", "", None, 1_000), Err(ReadError::Storage(error)));
+    let count = usize::try_from(last).unwrap() + 1;
+    assert_eq!(store.checkpoints("r", "", None, count).unwrap().len(), count);
+    assert_eq!(store.checkpoint("r", "", At::Sequence(last)).unwrap(), Some(checkpoint("r", last, vec![])));
+    assert!(store.run("r").unwrap().is_some());
+}
+
+#[test]
+fn a_truncated_file_is_read_as_far_as_it_goes() {
+    let place = Place::new();
+    place.fill(200);
+    let whole_length = fs::metadata(place.file()).unwrap().len();
+    OpenOptions::new().write(true).open(place.file()).unwrap().set_len(whole_length / 2).unwrap();
+    let error = SqliteStore::open(&place.file(), Options::default()).unwrap_err();
+    let OpenError::Storage(StorageError::Corrupt { file, .. }) = &error else { panic!("{error}") };
+    assert_eq!((file, error.code()), (&place.file(), ErrorCode::Integrity));
+    assert_eq!(fs::metadata(place.file()).unwrap().len(), whole_length / 2);
+
+    let reader = place.reader();
+    assert!(reader.run("r").unwrap().is_some());
+    let (last, error) = read_until_it_breaks(&reader);
+    assert!((50..150).contains(&last), "{last}");
+    check_message(&error, last);
+}
+
+#[test]
+fn a_column_that_is_not_what_was_written_is_damage() {
+    let place = Place::new();
+    place.fill(5);
+    let break_with =
+        |statement: &str| Connection::open(place.file()).unwrap().execute_batch(statement).unwrap();
+    break_with("UPDATE checkpoints SET digest = x'00' WHERE sequence = 3");
+    let store = place.store();
+    let (last, error) = read_until_it_breaks(&store);
+    assert_eq!(last, 2);
+    check_message(&error, 2);
+    assert!(store.checkpoint("r", "", At::Latest).unwrap().is_some());
+    break_with("UPDATE runs SET status = 'happy'");
+    let Err(ReadError::Storage(StorageError::Corrupt { reason, .. })) = store.run("r") else {
+        panic!("read")
+    };
+    assert!(reason.contains("happy"), "{reason}");
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_committed() {
+    let place = Place::new();
+    let store = place.store();
+    store.create_run(&run("r")).unwrap();
+    store.lock().connection.pragma_update(None, "max_page_count", 60).unwrap();
+    let value = format!("\"{}\"", "v".repeat(3_000));
+    let step = |sequence| [checkpoint("r", sequence, vec![whole("a", sequence, &value)])];
+    let mut sequence = 0;
+    let error = loop {
+        match store.commit("r", &step(sequence), &update(sequence), Synchronous::Full) {
+            Ok(()) => sequence += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(sequence > 10, "{sequence}");
+    assert_eq!(error, CommitError::Storage(StorageError::Full { file: place.file() }));
+    assert_eq!(error.code(), ErrorCode::Storage);
+    let kept = |store: &SqliteStore| store.checkpoints("r", "", None, 1_000).unwrap().len() as u64;
+    assert_eq!(kept(&store), sequence);
+    assert_eq!(store.run("r").unwrap().unwrap().updated_at.0, sequence - 1);
+    // With room again it goes on, here and in another process.
+    store.lock().connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
+    commit(&store, "r", &step(sequence));
+    commit(&place.store(), "r", &step(sequence + 1));
+    assert_eq!(kept(&store), sequence + 2);
+}

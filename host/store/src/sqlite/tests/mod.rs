@@ -1,0 +1,64 @@
+//! What is particular to a file: that others use it, that it breaks, that the disk is full.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod damage;
+mod durability;
+mod growth;
+mod opening;
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{Access, Options, SqliteStore};
+use crate::conformance::Subject;
+use crate::conformance::sample::{checkpoint, commit, run, whole};
+use crate::store::CheckpointStore;
+
+/// A folder for a database.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("state").join("runs.db")
+    }
+
+    fn store(&self) -> SqliteStore {
+        SqliteStore::open(&self.file(), Options::default()).unwrap()
+    }
+
+    fn reader(&self) -> SqliteStore {
+        SqliteStore::open(&self.file(), read_only()).unwrap()
+    }
+
+    /// Makes the run `r` with checkpoints of about 3 KB each, and closes the file.
+    fn fill(&self, checkpoints: u64) {
+        let store = self.store();
+        store.create_run(&run("r")).unwrap();
+        for sequence in 0..checkpoints {
+            let text = format!("\"{}\"", "v".repeat(3_000));
+            commit(&store, "r", &[checkpoint("r", sequence, vec![whole("a", sequence, &text)])]);
+        }
+    }
+}
+
+impl Subject for Place {
+    fn open(&self) -> Box<dyn CheckpointStore> {
+        Box::new(self.store())
+    }
+}
+
+fn read_only() -> Options {
+    Options { access: Access::ReadOnly, ..Options::default() }
+}
+
+mod conforms {
+    use super::Place;
+
+    crate::conformance!(Place::new());
+}

@@ -1,0 +1,171 @@
+//! Opening files of every kind.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use graph_core::record::ErrorCode;
+use rusqlite::Connection;
+
+use super::super::{OpenError, Options, SCHEMA_VERSION, SqliteStore};
+use super::{Place, read_only};
+use crate::conformance::sample::{checkpoint, owner, run, update};
+use crate::error::{AcquireError, CommitError, StorageError};
+use crate::run::RunFilter;
+use crate::store::{At, CheckpointStore, Synchronous};
+
+fn refused(file: &Path, options: Options) -> OpenError {
+    SqliteStore::open(file, options).unwrap_err()
+}
+
+#[test]
+fn a_newer_schema_is_left_alone() {
+    let place = Place::new();
+    place.fill(1);
+    let connection = Connection::open(place.file()).unwrap();
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION + 6).unwrap();
+    drop(connection);
+    let before = fs::read(place.file()).unwrap();
+    for options in [Options::default(), read_only()] {
+        let error = refused(&place.file(), options);
+        assert_eq!(
+            error,
+            OpenError::Newer { file: place.file(), found: SCHEMA_VERSION + 6, supported: SCHEMA_VERSION }
+        );
+        assert_eq!(error.code(), ErrorCode::Integrity);
+        let message = error.to_string();
+        assert!(message.ends_with("has schema version 7, and this program knows up to version 1: it was left as it is; use a newer graph-host"), "{message}");
+    }
+    assert_eq!(fs::read(place.file()).unwrap(), before);
+}
+
+#[test]
+fn another_programs_database_is_left_alone() {
+    let place = Place::new();
+    for (statement, application_id) in
+        [("CREATE TABLE notes (text)", 0), ("PRAGMA application_id = 77", 77), ("PRAGMA user_version = 3", 0)]
+    {
+        let file = place.0.path().join(format!("{application_id}-{}.db", statement.len()));
+        Connection::open(&file).unwrap().execute_batch(statement).unwrap();
+        let before = fs::read(&file).unwrap();
+        for options in [Options::default(), read_only()] {
+            assert_eq!(refused(&file, options), OpenError::Foreign { file: file.clone(), application_id });
+        }
+        assert_eq!(fs::read(&file).unwrap(), before);
+        assert!(!file.with_extension("db-wal").exists());
+    }
+}
+
+#[test]
+fn what_is_no_database_is_left_alone() {
+    let place = Place::new();
+    let file = place.0.path().join("runs.db");
+    fs::write(&file, "id: examples/loop\n".repeat(100)).unwrap();
+    for options in [Options::default(), read_only()] {
+        let error = refused(&file, options);
+        assert_eq!(error, OpenError::NotADatabase { file: file.clone() });
+        assert_eq!(error.code(), ErrorCode::Integrity);
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "id: examples/loop\n".repeat(100));
+}
+
+#[test]
+fn folders_are_made_and_what_is_in_the_way_is_named() {
+    let place = Place::new();
+    let deep = place.0.path().join("a/b c/ü/runs.db");
+    SqliteStore::open(&deep, Options::default()).unwrap().create_run(&run("r")).unwrap();
+    assert!(deep.exists());
+    let file = deep.join("below/runs.db");
+    let OpenError::Folder { folder, .. } = refused(&file, Options::default()) else { panic!("opened") };
+    assert_eq!(folder, deep.join("below"));
+    let folder = place.0.path().to_owned();
+    let OpenError::Storage(StorageError::NotWritable { file, .. }) = refused(&folder, Options::default())
+    else {
+        panic!("opened")
+    };
+    assert_eq!(file, folder);
+}
+
+#[test]
+fn nothing_is_made_for_reading() {
+    let place = Place::new();
+    assert_eq!(refused(&place.file(), read_only()), OpenError::Missing { file: place.file() });
+    assert!(!place.file().parent().unwrap().exists());
+    fs::create_dir(place.file().parent().unwrap()).unwrap();
+    fs::write(place.file(), "").unwrap();
+    assert_eq!(refused(&place.file(), read_only()), OpenError::Missing { file: place.file() });
+    // An empty file is as good as none for writing.
+    place.store().create_run(&run("r")).unwrap();
+}
+
+#[test]
+fn a_reader_sees_a_run_under_way_and_writes_nothing() {
+    let place = Place::new();
+    let store = place.store();
+    store.create_run(&run("r")).unwrap();
+    let reader = place.reader();
+    store.commit("r", &[checkpoint("r", 0, vec![])], &update(1), Synchronous::Full).unwrap();
+    assert_eq!(reader.checkpoint("r", "", At::Latest).unwrap(), Some(checkpoint("r", 0, vec![])));
+    assert_eq!(reader.runs(&RunFilter::default()).unwrap().len(), 1);
+    let refused =
+        StorageError::NotWritable { file: place.file(), reason: "it was opened for reading only".to_owned() };
+    let commit = reader.commit("r", &[], &update(1), Synchronous::Full);
+    assert_eq!(commit, Err(CommitError::Storage(refused.clone())));
+    assert_eq!(reader.acquire("r", &owner(1)).unwrap_err(), AcquireError::Storage(refused));
+    assert!(!place.file().with_extension("").exists());
+}
+
+#[test]
+fn many_may_open_a_new_file_at_once() {
+    for _ in 0..5 {
+        let place = Place::new();
+        thread::scope(|scope| {
+            for number in 0..8 {
+                let place = &place;
+                scope.spawn(move || place.store().create_run(&run(&format!("r{number}"))).unwrap());
+            }
+        });
+        assert_eq!(place.reader().runs(&RunFilter::default()).unwrap().len(), 8);
+    }
+}
+
+#[test]
+fn a_commit_is_pressed_as_hard_as_it_says() {
+    let place = Place::new();
+    let store = place.store();
+    store.create_run(&run("r")).unwrap();
+    let pragma = |name: &str| -> String {
+        let level = |row: &rusqlite::Row<'_>| {
+            row.get_ref(0).map(|value| match value {
+                rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+                other => other.as_str().unwrap().to_owned(),
+            })
+        };
+        store.lock().connection.query_row(&format!("PRAGMA {name}"), [], level).unwrap()
+    };
+    assert_eq!((pragma("journal_mode"), pragma("foreign_keys")), ("wal".to_owned(), "1".to_owned()));
+    for (synchronous, level) in
+        [(Synchronous::Full, "2"), (Synchronous::Normal, "1"), (Synchronous::Full, "2")]
+    {
+        store.commit("r", &[], &update(1), synchronous).unwrap();
+        assert_eq!(pragma("synchronous"), level);
+    }
+}
+
+#[test]
+fn lock_files_lie_beside_the_file_and_go_away() {
+    let place = Place::new();
+    let store = place.store();
+    let locks = place.file().with_extension("");
+    for (id, name) in [("r-1", "r-1.lock"), ("../../r", ""), ("", ""), (".", ""), (&"r".repeat(300), "")] {
+        store.create_run(&run(id)).unwrap();
+        let guard = store.acquire(id, &owner(1)).unwrap();
+        let files: Vec<_> = fs::read_dir(&locks).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        let found = files[0].to_str().unwrap();
+        // A name that could lead elsewhere is replaced by 64 digits.
+        assert!(if name.is_empty() { found.len() == 69 } else { found == name }, "{found}");
+        drop(guard);
+        assert_eq!(fs::read_dir(&locks).unwrap().count(), 0);
+    }
+}
