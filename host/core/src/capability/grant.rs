@@ -60,6 +60,16 @@ pub enum Access {
     ReadWrite,
 }
 
+impl Access {
+    /// The word in a manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "ro",
+            Self::ReadWrite => "rw",
+        }
+    }
+}
+
 /// A folder that a component sees.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mount {

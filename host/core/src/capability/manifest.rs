@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dispatch::{DispatchPatterns, without_version};
-use super::grant::{Access, CapabilityKind, Mount};
+use super::grant::{CapabilityKind, Mount};
 use super::item::ItemPattern;
 use crate::digest::Digest;
 use crate::json;
@@ -143,20 +143,5 @@ impl Manifest {
             lines.push("the order of entries changed".to_owned());
         }
         lines
-    }
-}
-
-impl ManifestMount {
-    /// The access in manifest lines.
-    pub(super) const fn access(&self) -> &'static str {
-        access(self.mount.access)
-    }
-}
-
-/// The word for an access.
-pub(super) const fn access(access: Access) -> &'static str {
-    match access {
-        Access::ReadOnly => "ro",
-        Access::ReadWrite => "rw",
     }
 }

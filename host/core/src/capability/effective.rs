@@ -1,0 +1,253 @@
+//! What a component may do at one node: declared ∩ ceiling ∩ manifest ∩ parent ∩ node.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::grant::{Access, CapabilityKind, EffectiveGrant, Mount};
+use super::interface::{InterfaceName, Provision};
+use super::manifest::Manifest;
+use super::{Ceiling, path};
+use crate::graph::{NodeCapabilities, NodeLimits};
+use crate::limits::TaskLimits;
+
+/// Everything that a grant is made from. What is not in all of it is not granted.
+#[derive(Clone, Copy, Debug)]
+pub struct GrantRequest<'a> {
+    /// The component's item id; a version does not count.
+    pub item_id: &'a str,
+    /// The interfaces that its signed statement declares, or that it imports while it is under development.
+    pub declared: &'a [InterfaceName],
+    /// What its statement and the key that signed it allow at most.
+    pub ceiling: &'a Ceiling,
+    /// The name of that key, for messages.
+    pub signer: Option<&'a str>,
+    /// What the user allows.
+    pub manifest: &'a Manifest,
+    /// What the run that started this one may do.
+    pub parent: Option<&'a EffectiveGrant>,
+    /// What the node leaves of it.
+    pub node: Option<&'a NodeCapabilities>,
+    /// The node's own limits, which only lower others.
+    pub node_limits: NodeLimits,
+}
+
+/// An interface that a component needs and that it is not granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The component's item id.
+    pub item_id: String,
+    /// The interface, with its version.
+    pub interface: String,
+    /// The capability that it belongs to, if there is one.
+    pub kind: Option<CapabilityKind>,
+    /// Why it is not granted.
+    pub reason: RefusalReason,
+    /// The lines of a manifest that would grant it, where a manifest can.
+    pub manifest_lines: Option<String>,
+}
+
+/// Why an interface is not granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// No capability of this version covers the interface.
+    Unknown,
+    /// The host offers another version of it.
+    OtherVersion {
+        /// The track that it offers, such as `0.2`.
+        offered: String,
+    },
+    /// The signature does not reach that far.
+    Ceiling {
+        /// The name of the key that signed the component.
+        signer: Option<String>,
+    },
+    /// No entry of the manifest covers the item.
+    NoEntry,
+    /// The entry that applies to the item does not grant it.
+    NotInEntry {
+        /// The entry's pattern.
+        pattern: String,
+    },
+    /// The run that started this one does not have it.
+    Parent,
+    /// The node's own `capabilities` leave it out.
+    Node,
+    /// It comes along with other capabilities, none of which the component declares.
+    Alone {
+        /// The capabilities that bring it.
+        brought_by: &'static [CapabilityKind],
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { item_id, interface, .. } = self;
+        write!(f, "`{item_id}` needs `{interface}`, ")?;
+        let kind = self.kind.map_or("it", CapabilityKind::as_str);
+        match &self.reason {
+            RefusalReason::Unknown => f.write_str("which no capability of this version covers"),
+            RefusalReason::OtherVersion { offered } => {
+                write!(f, "of which this host offers version {offered} alone")
+            }
+            RefusalReason::Ceiling { signer: Some(key) } => {
+                write!(f, "but its signature by the key `{key}` does not reach as far as `{kind}`")
+            }
+            RefusalReason::Ceiling { signer: None } => write!(f, "but its ceiling leaves out `{kind}`"),
+            RefusalReason::NoEntry => f.write_str("but no entry of the manifest is about that item"),
+            RefusalReason::NotInEntry { pattern } => {
+                write!(f, "but the manifest's entry `{pattern}`, which applies, does not grant `{kind}`")
+            }
+            RefusalReason::Parent => write!(f, "but the run that started this one is not granted `{kind}`"),
+            RefusalReason::Node => write!(f, "but the node's own `capabilities` leave out `{kind}`"),
+            RefusalReason::Alone { brought_by } => {
+                let kinds: Vec<_> = brought_by.iter().map(|kind| format!("`{kind}`")).collect();
+                write!(f, "which comes with {}, and it declares none of that", kinds.join(" or "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Decides what a component may do at one node. All refusals are reported at once. An interface that holds types for
+/// another capability, as `wasi:clocks/wall-clock` does for the file times of `wasi:filesystem`, comes along with that
+/// capability; its own functions are then not part of the grant.
+pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec<Refusal>> {
+    let mounts = mounts(request);
+    let wanted: BTreeSet<CapabilityKind> =
+        request.declared.iter().filter_map(own_kind).chain([CapabilityKind::Log]).collect();
+    let kinds: BTreeSet<CapabilityKind> =
+        wanted.iter().copied().filter(|kind| refused(request, *kind, &mounts).is_none()).collect();
+    let mut refusals: Vec<Refusal> = Vec::new();
+    for interface in request.declared {
+        let (kind, reason) = match interface.provision() {
+            Provision::Types => continue,
+            Provision::Unknown => (None, RefusalReason::Unknown),
+            Provision::OtherVersion { major, minor } => {
+                (None, RefusalReason::OtherVersion { offered: format!("{major}.{minor}") })
+            }
+            Provision::Kinds { brought_by, .. } if brought_by.iter().any(|kind| kinds.contains(kind)) => {
+                continue;
+            }
+            Provision::Kinds { own: Some(kind), .. } => match refused(request, kind, &mounts) {
+                Some(reason) => (Some(kind), reason),
+                None => continue,
+            },
+            // What brings it is refused in its own name.
+            Provision::Kinds { brought_by, .. } if brought_by.iter().any(|kind| wanted.contains(kind)) => {
+                continue;
+            }
+            Provision::Kinds { brought_by, .. } => (None, RefusalReason::Alone { brought_by }),
+        };
+        let manifest_lines = match (kind, &reason) {
+            (Some(kind), RefusalReason::NoEntry) => Some(lines(id(request), kind)),
+            (Some(kind), RefusalReason::NotInEntry { pattern }) => Some(lines(pattern, kind)),
+            _ => None,
+        };
+        let refusal = Refusal {
+            item_id: request.item_id.to_owned(),
+            interface: interface.to_string(),
+            kind,
+            reason,
+            manifest_lines,
+        };
+        if !refusals.contains(&refusal) {
+            refusals.push(refusal);
+        }
+    }
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    let filesystem = if kinds.contains(&CapabilityKind::Filesystem) { mounts } else { Vec::new() };
+    Ok(EffectiveGrant { kinds, filesystem, limits: limits(request) })
+}
+
+/// The kind whose functions an interface holds.
+pub(super) fn own_kind(interface: &InterfaceName) -> Option<CapabilityKind> {
+    match interface.provision() {
+        Provision::Kinds { own, .. } => own,
+        _ => None,
+    }
+}
+
+fn id<'a>(request: &GrantRequest<'a>) -> &'a str {
+    super::dispatch::without_version(request.item_id)
+}
+
+/// Why a kind is not granted; `None` if it is.
+fn refused(request: &GrantRequest<'_>, kind: CapabilityKind, mounts: &[Mount]) -> Option<RefusalReason> {
+    if kind == CapabilityKind::Log {
+        return None;
+    }
+    if !request.ceiling.kinds.contains(&kind) {
+        return Some(RefusalReason::Ceiling { signer: request.signer.map(str::to_owned) });
+    }
+    match request.manifest.entry_for(request.item_id) {
+        None => return Some(RefusalReason::NoEntry),
+        Some(entry) if !entry.grants(kind) => {
+            return Some(RefusalReason::NotInEntry { pattern: entry.pattern.to_string() });
+        }
+        Some(_) => {}
+    }
+    let has_kind = |parent: &EffectiveGrant| parent.kinds.contains(&kind);
+    if request.parent.is_some_and(|parent| !has_kind(parent))
+        || (kind == CapabilityKind::Filesystem && mounts.is_empty())
+    {
+        return Some(RefusalReason::Parent);
+    }
+    let interfaces = request.node.and_then(|node| node.interfaces.as_ref());
+    interfaces.filter(|kept| !kept.iter().any(|name| name == kind.as_str())).map(|_| RefusalReason::Node)
+}
+
+/// The folders of the manifest's entry, each as far as a folder of the parent covers it.
+fn mounts(request: &GrantRequest<'_>) -> Vec<Mount> {
+    let entry = request.manifest.entry_for(request.item_id);
+    let mounts = entry.into_iter().flat_map(|entry| &entry.filesystem).map(|mount| mount.mount.clone());
+    match request.parent {
+        None => mounts.collect(),
+        Some(parent) => mounts
+            .filter_map(|mount| {
+                let covering =
+                    parent.filesystem.iter().filter(|wide| path::is_within(&mount.host, &wide.host));
+                let access = covering.map(|wide| wide.access).max()?;
+                Some(Mount { access: access.min(mount.access), ..mount })
+            })
+            .collect(),
+    }
+}
+
+fn limits(request: &GrantRequest<'_>) -> TaskLimits {
+    let mut limits = request.manifest.limits_for(request.item_id);
+    for other in [request.ceiling.limits, request.parent.map(|parent| parent.limits)].into_iter().flatten() {
+        limits = limits.min(other);
+    }
+    let NodeLimits { fuel, memory, timeout } = request.node_limits;
+    TaskLimits {
+        fuel: fuel.map_or(limits.fuel, |fuel| fuel.min(limits.fuel)),
+        memory: memory.map_or(limits.memory, |memory| memory.min(limits.memory)),
+        timeout: timeout.map_or(limits.timeout, |timeout| timeout.min(limits.timeout)),
+        ..limits
+    }
+}
+
+/// The lines of a manifest that grant a kind to the items of a pattern.
+fn lines(pattern: &str, kind: CapabilityKind) -> String {
+    format!("items:\n  \"{pattern}\":\n    {}\n", line(kind, ".", "/data", Access::ReadOnly))
+}
+
+/// The line of an entry that grants a kind.
+pub(super) fn line(kind: CapabilityKind, folder: &str, guest: &str, access: Access) -> String {
+    let text = |text: &str| crate::json::canonical_string(&text.into());
+    match kind {
+        CapabilityKind::Filesystem => format!(
+            "filesystem: [{{ path: {}, as: {}, access: {} }}]",
+            text(folder),
+            text(guest),
+            access.as_str()
+        ),
+        kind => format!("{kind}: true"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

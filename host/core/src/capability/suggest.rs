@@ -1,0 +1,209 @@
+//! The smallest manifest that would do for a graph, with the reason for every line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::dispatch::{capability_name, without_version};
+use super::effective::{line, own_kind};
+use super::grant::{Access, CapabilityKind};
+use super::interface::{InterfaceName, Provision};
+use super::item::is_item_id;
+use crate::diagnostic::printable;
+use crate::graph::{ItemType, Primary};
+use crate::node::WantedInterface;
+
+/// A dispatch whose item id is written out in a graph.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchUse<'a> {
+    /// What is done with the item.
+    pub primary: Primary,
+    /// What kind of item it is.
+    pub item_type: ItemType,
+    /// The item; a version does not count.
+    pub item_id: &'a str,
+    /// The node that does it.
+    pub node: &'a str,
+}
+
+/// What a component says that it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemNeeds<'a> {
+    /// The item; a version does not count.
+    pub item_id: &'a str,
+    /// The interfaces that it declares.
+    pub interfaces: &'a [InterfaceName],
+    /// Its reasons, from its description.
+    pub wanted: &'a [WantedInterface],
+    /// Where it looks for a folder, if a node's params tell; `/data` otherwise.
+    pub guest_folder: Option<&'a str>,
+}
+
+/// A manifest to be read by a person before it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The manifest, with comments.
+    pub text: String,
+    /// What no manifest can grant: item ids with their interfaces, or with nothing where the id is none.
+    pub ungrantable: Vec<(String, Option<String>)>,
+}
+
+/// Writes the smallest manifest under which the dispatches are permitted and the components have what they declare. A
+/// folder is suggested read-only, as the folder of the manifest itself; which one it should be is for the reader.
+pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'_>]) -> Suggestion {
+    let mut text = format!(
+        "# The least that `{}` needs. Read each line before you use it: nothing else is allowed.\n",
+        comment(graph)
+    );
+    let mut ungrantable = Vec::new();
+    write_dispatch(dispatches, &mut text, &mut ungrantable);
+    let needs = join_needs(items, &mut ungrantable);
+    if !needs.is_empty() {
+        text.push_str("items:\n");
+    }
+    for (id, needs) in needs {
+        let _ = writeln!(text, "  \"{id}\":");
+        for (kind, reasons) in needs.kinds {
+            for reason in reasons {
+                let _ = writeln!(text, "    # {reason}");
+            }
+            if kind == CapabilityKind::Filesystem {
+                text.push_str("    # choose the folder: `path` is relative to this file, `as` is what the component sees\n");
+            }
+            let _ = writeln!(text, "    {}", line(kind, ".", &needs.guest, Access::ReadOnly));
+        }
+    }
+    for (id, interface) in &ungrantable {
+        let _ = match interface {
+            Some(interface) => {
+                writeln!(text, "# cannot be granted: `{}` needs `{}`", comment(id), comment(interface))
+            }
+            None => writeln!(text, "# cannot be granted: `{}` is not an item id", comment(id)),
+        };
+    }
+    Suggestion { text, ungrantable }
+}
+
+fn write_dispatch(
+    dispatches: &[DispatchUse<'_>],
+    text: &mut String,
+    ungrantable: &mut Vec<(String, Option<String>)>,
+) {
+    let mut names: Vec<(String, Vec<&str>)> = Vec::new();
+    for used in dispatches {
+        let whole_search = used.primary == Primary::Search && used.item_id.is_empty();
+        if !(whole_search || is_item_id(without_version(used.item_id))) {
+            let entry = (used.item_id.to_owned(), None);
+            if !ungrantable.contains(&entry) {
+                ungrantable.push(entry);
+            }
+            continue;
+        }
+        let name = capability_name(used.primary, used.item_type, used.item_id);
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, nodes)) if nodes.contains(&used.node) => {}
+            Some((_, nodes)) => nodes.push(used.node),
+            None => names.push((name, vec![used.node])),
+        }
+    }
+    if names.is_empty() {
+        text.push_str("dispatch: []\n");
+        return;
+    }
+    text.push_str("dispatch:\n");
+    for (name, nodes) in names {
+        let nodes: Vec<String> = nodes.iter().map(|node| format!("`{}`", comment(node))).collect();
+        let plural = if nodes.len() == 1 { "" } else { "s" };
+        let _ = writeln!(text, "  - \"{name}\" # node{plural} {}", nodes.join(", "));
+    }
+}
+
+/// What one item needs, with reasons.
+struct Needs {
+    kinds: BTreeMap<CapabilityKind, Vec<String>>,
+    guest: String,
+}
+
+/// What each item needs, by id; items that need nothing but logging are left out.
+fn join_needs(
+    items: &[ItemNeeds<'_>],
+    ungrantable: &mut Vec<(String, Option<String>)>,
+) -> BTreeMap<String, Needs> {
+    let mut joined: BTreeMap<String, Needs> = BTreeMap::new();
+    for item in items {
+        let id = without_version(item.item_id);
+        if !is_item_id(id) {
+            ungrantable.push((item.item_id.to_owned(), None));
+            continue;
+        }
+        for interface in item.interfaces {
+            if matches!(interface.provision(), Provision::Unknown | Provision::OtherVersion { .. }) {
+                ungrantable.push((id.to_owned(), Some(interface.to_string())));
+            }
+        }
+        for kind in needed(item) {
+            let guest = item.guest_folder.and_then(|guest| super::path::guest(guest).ok());
+            let needs = joined.entry(id.to_owned()).or_insert_with(|| Needs {
+                kinds: BTreeMap::new(),
+                guest: guest.unwrap_or_else(|| "/data".to_owned()),
+            });
+            let known = needs.kinds.entry(kind).or_default();
+            for reason in reasons(item, kind) {
+                if !known.contains(&reason) {
+                    known.push(reason);
+                }
+            }
+        }
+    }
+    joined
+}
+
+/// The kinds without which the item is not granted what it declares.
+fn needed(item: &ItemNeeds<'_>) -> BTreeSet<CapabilityKind> {
+    let is_wanted = |interface: &InterfaceName| {
+        item.wanted
+            .iter()
+            .any(|wanted| InterfaceName::parse(&wanted.name).is_ok_and(|name| name.is_compatible(interface)))
+    };
+    let has_files =
+        item.interfaces.iter().any(|interface| own_kind(interface) == Some(CapabilityKind::Filesystem));
+    item.interfaces
+        .iter()
+        .filter_map(|interface| {
+            let Provision::Kinds { own: Some(kind), brought_by } = interface.provision() else { return None };
+            // Without a reason of its own it is there for the types of files.
+            let comes_along = has_files
+                && kind != CapabilityKind::Filesystem
+                && brought_by.contains(&CapabilityKind::Filesystem);
+            (kind != CapabilityKind::Log && (!comes_along || is_wanted(interface))).then_some(kind)
+        })
+        .collect()
+}
+
+/// The component's reasons for a kind; without any, the interfaces that need it.
+fn reasons(item: &ItemNeeds<'_>, kind: CapabilityKind) -> Vec<String> {
+    let wanted = item.wanted.iter().filter(|wanted| {
+        wanted.name == kind.as_str()
+            || InterfaceName::parse(&wanted.name).is_ok_and(|name| own_kind(&name) == Some(kind))
+    });
+    let reasons: Vec<String> =
+        wanted.map(|wanted| format!("{}: {}", comment(&wanted.name), comment(&wanted.why))).collect();
+    if !reasons.is_empty() {
+        return reasons;
+    }
+    let interfaces = item.interfaces.iter().filter(|interface| own_kind(interface) == Some(kind));
+    interfaces.map(|interface| format!("it declares {interface} and does not say why")).collect()
+}
+
+/// A text of others as a part of one comment line: on one line, printable, cut to a readable length.
+fn comment(text: &str) -> String {
+    const LONGEST: usize = 160;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = printable(&line);
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
