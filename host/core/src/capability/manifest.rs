@@ -47,7 +47,6 @@ pub struct ManifestMount {
     /// The path as it was written.
     pub written: String,
     /// The folder that it means.
-    #[serde(flatten)]
     pub mount: Mount,
 }
 
@@ -110,13 +109,23 @@ impl Manifest {
 
     /// The digest of what the manifest allows, whatever its layout; relative paths count as the folders they mean.
     pub fn digest(&self) -> Digest {
-        json::digest("graph-host/manifest/v1", &self.to_json())
+        json::digest("graph-host/manifest/v1", &self.meaning().to_json())
+    }
+
+    /// The manifest without how its paths were written.
+    fn meaning(&self) -> Self {
+        let mut meaning = self.clone();
+        for mount in meaning.items.iter_mut().flat_map(|entry| &mut entry.filesystem) {
+            mount.written.clear();
+        }
+        meaning
     }
 
     /// What another manifest allows that this one does not, and the other way round, a line each.
     pub fn differences(&self, other: &Self) -> Vec<String> {
+        let (before, after) = (&self.meaning(), &other.meaning());
         let mut lines = Vec::new();
-        for (sign, one, two) in [("removed", self, other), ("added", other, self)] {
+        for (sign, one, two) in [("removed", before, after), ("added", after, before)] {
             for pattern in
                 one.dispatch.iter().filter(|pattern| !two.dispatch.iter().any(|known| known == *pattern))
             {
@@ -128,18 +137,18 @@ impl Manifest {
                 }
             }
         }
-        for entry in &self.items {
-            if other.items.iter().any(|known| known.pattern == entry.pattern && known != entry) {
+        for entry in &before.items {
+            if after.items.iter().any(|known| known.pattern == entry.pattern && known != entry) {
                 lines.push(format!("items changed: {}", entry.pattern));
             }
         }
-        if self.limits != other.limits {
+        if before.limits != after.limits {
             lines.push("limits changed".to_owned());
         }
-        if self.run != other.run {
+        if before.run != after.run {
             lines.push("run limits changed".to_owned());
         }
-        if lines.is_empty() && self.digest() != other.digest() {
+        if lines.is_empty() && before.digest() != after.digest() {
             lines.push("the order of entries changed".to_owned());
         }
         lines
