@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -425,7 +426,7 @@ pub enum PendingOutcome {
     /// It answered; it will not run again.
     Done {
         /// The answer.
-        outcome: Outcome,
+        outcome: Arc<Outcome>,
     },
     /// It failed for good and the graph handles that; it will not run again.
     Handled {

@@ -11,5 +11,5 @@ pub use body::{
     StatusRecord, TaskRecord, TaskSummary,
 };
 pub use chain::{ChainError, ChainVerifier};
-pub use signed::{DecodeError, SignedRecord};
+pub use signed::{DecodeError, EncodeError, SignedRecord};
 pub use value::{Canonical, ChannelValue, ValueKind};

@@ -34,6 +34,17 @@ pub struct SignedRecord {
     pub values: Vec<ChannelValue>,
 }
 
+/// A record cannot be written as text.
+#[derive(Debug, thiserror::Error)]
+#[error("a {} record cannot be written as JSON", kind.as_str())]
+pub struct EncodeError {
+    /// The kind.
+    pub kind: RecordKind,
+    /// Why.
+    #[source]
+    pub source: serde_json::Error,
+}
+
 /// A stored record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -107,13 +118,14 @@ impl Record {
     }
 
     /// The record's text and its digest.
-    pub fn encode(&self) -> Result<(Arc<str>, Digest), serde_json::Error> {
+    pub fn encode(&self) -> Result<(Arc<str>, Digest), EncodeError> {
         let body = match self {
-            Self::Checkpoint(record) => serde_json::to_string(record)?,
-            Self::Task(record) => serde_json::to_string(record)?,
-            Self::Answers(record) => serde_json::to_string(record)?,
-            Self::Status(record) => serde_json::to_string(record)?,
+            Self::Checkpoint(record) => serde_json::to_string(record),
+            Self::Task(record) => serde_json::to_string(record),
+            Self::Answers(record) => serde_json::to_string(record),
+            Self::Status(record) => serde_json::to_string(record),
         };
+        let body = body.map_err(|source| EncodeError { kind: self.kind(), source })?;
         let digest = digest_of(self.kind(), &body);
         Ok((body.into(), digest))
     }

@@ -9,8 +9,9 @@ use crate::digest::Digest;
 use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Failure, Outcome};
-use crate::record::{ChannelValue, Record, RunError, Status};
+use crate::record::{ChannelValue, EncodeError, Record, RunError, SignedRecord, Status};
 use crate::time::Timestamp;
+use crate::trust::SigningKey;
 
 /// Something that has happened. Time comes with it, as an argument of [`Walker::handle`](super::Walker::handle).
 #[derive(Clone, Debug)]
@@ -133,17 +134,26 @@ pub struct Persist {
     pub id: PersistId,
     /// The record.
     pub record: Record,
-    /// The record's text.
-    pub body: Arc<str>,
-    /// The record digest.
-    pub digest: Digest,
+    /// The record's text and digest, where the walker needed them already.
+    pub(super) encoded: Option<(Arc<str>, Digest)>,
     /// Supersteps committed when it was made.
     pub step: u64,
     /// With a checkpoint, the channel values that it changed since the last one that was persisted.
     pub values: Vec<ChannelValue>,
-    /// The superstep under way has come to an end with this record or one that comes with it: a driver may leave out
-    /// task records that a checkpoint of the same batch makes void.
-    pub voided_by_next: bool,
+}
+
+impl Persist {
+    /// Signs the record for the store.
+    ///
+    /// A task or answers record is void once a checkpoint with a greater sequence number is stored: a driver that
+    /// stores both together may leave it out.
+    pub fn sign(self, key: &SigningKey) -> Result<SignedRecord, EncodeError> {
+        let (body, digest) = match self.encoded {
+            Some(encoded) => encoded,
+            None => self.record.encode()?,
+        };
+        Ok(SignedRecord::sign(&self.record, body, digest, self.step, self.values, key))
+    }
 }
 
 /// An attempt of a task.

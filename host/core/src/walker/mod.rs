@@ -1,1 +1,20 @@
-//! Under construction.
+//! The walker: a state machine that takes a graph from superstep to superstep. Events go in, effects come out; it does
+//! no IO, and time and identity are arguments.
+
+mod channels;
+mod commit;
+mod event;
+mod machine;
+mod reduce;
+mod resume;
+mod routes;
+mod rye;
+mod schedule;
+mod setup;
+mod superstep;
+
+pub use event::{
+    Answers, ChannelChange, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport, TaskSpec, TimerId,
+};
+pub use machine::Walker;
+pub use setup::{CheckpointRef, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest};

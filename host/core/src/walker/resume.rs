@@ -1,0 +1,260 @@
+//! How a suspended run goes on, and how a walker is made from what was persisted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Walker;
+use super::channels::Channels;
+use super::event::{Answers, Effect, Resume, TimerId};
+use super::machine::{Phase, illegal};
+use super::routes::Step;
+use super::setup::{CheckpointRef, HandleError, RestoreError, Restored, Setup};
+use super::superstep::Pending;
+use crate::graph::{Durability, Graph, NodeIndex};
+use crate::record::{AnswersRecord, Canonical, ErrorCode, InterruptRecord, PendingActivation, Record, Source, Status};
+use crate::time::Timestamp;
+
+impl Walker {
+    /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
+    pub fn restore(graph: Arc<Graph>, setup: Setup, restored: Restored) -> Result<Self, RestoreError> {
+        let Restored { checkpoint, digest, values, pending, answers, status, visited, warnings } = restored;
+        if checkpoint.graph != graph.digest {
+            return Err(RestoreError::OtherGraph { found: checkpoint.graph, expected: graph.digest });
+        }
+        if checkpoint.inputs != super::setup::inputs_digest(&setup.inputs) {
+            return Err(RestoreError::OtherInputs);
+        }
+        let channels = Channels::restore(&graph, Arc::clone(&setup.inputs), &checkpoint.channels, values)
+            .map_err(|reason| RestoreError::Channel { reason })?;
+        let unknown = |node: &str| RestoreError::UnknownNode { node: node.to_owned() };
+        let find = |node: &String| graph.find(node).ok_or_else(|| unknown(node));
+        let steps = |list: &[PendingActivation]| {
+            list.iter()
+                .map(|step| Step::restore(&graph, step).ok_or_else(|| unknown(&step.node)))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let counts = |counts: &BTreeMap<String, u64>| {
+            let mut by_node = vec![0; graph.nodes.len()];
+            for (node, count) in counts {
+                by_node[find(node)?.0 as usize] = *count;
+            }
+            Ok(by_node)
+        };
+        let nodes = |names: &[String]| names.iter().map(find).collect::<Result<Vec<NodeIndex>, _>>();
+        let mut barriers = BTreeMap::new();
+        for (barrier, arrived) in &checkpoint.barriers {
+            barriers.insert(find(barrier)?, nodes(arrived)?.into_iter().collect::<BTreeSet<_>>());
+        }
+        let used = status.as_ref().map(|status| status.tasks.clone()).unwrap_or_default();
+        let pending = Pending::from_records(&graph, pending, answers, &used).map_err(|node| unknown(&node))?;
+        let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
+        let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
+        let (visited, just_visited) = (nodes(&visited)?, nodes(&checkpoint.visited)?);
+
+        let mut walker = Self::with(Arc::clone(&graph), setup, channels);
+        walker.sequence = checkpoint.sequence;
+        walker.step = checkpoint.step;
+        walker.at = checkpoint.at;
+        walker.last =
+            Some(CheckpointRef { sequence: checkpoint.sequence, digest, result_digest: checkpoint.result });
+        (walker.next, walker.deferred, walker.barriers) = (next, deferred, barriers);
+        (walker.visits, walker.executions) = (visits, executions);
+        walker.visited_digest = checkpoint.visited_digest;
+        walker.visited_written = visited.len();
+        (walker.visited, walker.just_visited) = (visited, just_visited);
+        walker.fuel = checkpoint.fuel;
+        walker.warnings_written = warnings.len();
+        walker.warnings = warnings;
+        walker.errors_continued = checkpoint.errors_continued;
+        walker.pending = pending;
+        walker.phase = Phase::Suspended;
+        if let Some(end) = checkpoint.end {
+            walker.phase = Phase::Finished;
+            walker.status = end.status;
+            walker.end = Some(end);
+        } else if let Some(status) = status {
+            walker.status = status.status;
+            walker.error = status.error;
+            walker.interrupts = status.interrupts;
+            walker.released = status.released;
+            walker.warnings.extend(status.warnings);
+        }
+        Ok(walker)
+    }
+
+    /// The inputs as they would be with `new` ones merged over them, shallowly.
+    pub fn merged_inputs(&self, new: &Map<String, Value>) -> Value {
+        let mut merged = self.setup.inputs.as_object().cloned().unwrap_or_default();
+        merged.extend(new.clone());
+        Value::Object(merged)
+    }
+
+    pub(super) fn resume(&mut self, now: Timestamp, resume: Resume, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
+        match self.phase {
+            Phase::Suspended => {}
+            Phase::Finished => {
+                return Err(refused(
+                    ErrorCode::Finished,
+                    format!("the run has ended with status {}; there is nothing to resume", self.status),
+                ));
+            }
+            Phase::New => return Err(illegal("the run has not started")),
+            Phase::Broken => return Err(illegal("the run could not be stored; restore it from the store")),
+            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Suspending(_) => {
+                return Err(illegal("the run is under way"));
+            }
+        }
+        if self.cancel_requested {
+            let interrupts = std::mem::take(&mut self.interrupts);
+            self.suspend(now, Status::Cancelled, None, fx);
+            self.interrupts = interrupts;
+            return Ok(());
+        }
+        let open = self.pending.interrupts(&self.graph);
+        let Resume { answers, max_steps, inputs } = resume;
+        let answered = if inputs.is_some() { BTreeMap::new() } else { self.resolve(&open, answers)? };
+        let most = max_steps.unwrap_or(self.max_steps);
+        if self.step >= most && (max_steps.is_some() || self.status == Status::Limit) {
+            return Err(refused(
+                ErrorCode::Limit,
+                format!("{} supersteps have run: `max_steps` must be larger than that to go on", self.step),
+            ));
+        }
+        if max_steps.is_some() {
+            self.max_steps = most;
+            self.setup.max_steps = max_steps;
+        }
+        let asked = self.status == Status::Interrupted && open.is_empty();
+        self.released = self.released || asked;
+        self.status = Status::Running;
+        self.error = None;
+        self.interrupts.clear();
+        self.timed_out = false;
+        fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
+        if let Some(inputs) = inputs {
+            self.take_inputs(now, &inputs, fx);
+            return Ok(());
+        }
+        for (task, answer) in answered {
+            if let Some(left) = self.pending.0.get_mut(&task) {
+                left.answers.push(answer);
+            }
+            if self.setup.durability != Durability::Exit {
+                self.write_answers(now, &task, fx);
+            }
+        }
+        if self.setup.durability != Durability::Exit {
+            self.write_status(now, fx);
+        }
+        self.phase = Phase::Ready;
+        Ok(())
+    }
+
+    /// New inputs make a boundary of their own; what the superstep under way had come to is discarded.
+    fn take_inputs(&mut self, now: Timestamp, inputs: &Map<String, Value>, fx: &mut Vec<Effect>) {
+        let merged = Arc::new(self.merged_inputs(inputs));
+        self.inputs_digest = super::setup::inputs_digest(&merged);
+        self.channels.set_inputs(Arc::clone(&merged));
+        self.setup.inputs = merged;
+        for left in std::mem::take(&mut self.pending).0.into_values() {
+            self.executions[left.node.0 as usize] += u64::from(left.used.dispatches);
+            self.fuel = self.fuel.saturating_add(left.used.fuel);
+        }
+        self.sequence += 1;
+        self.at = now;
+        self.unwritten = Some(Source::Inputs);
+        self.reach_boundary(fx);
+    }
+
+    pub(super) fn write_answers(&mut self, now: Timestamp, task: &Arc<str>, fx: &mut Vec<Effect>) {
+        let (Some(left), Some(last)) = (self.pending.0.get(task), &self.last) else { return };
+        if left.answers.is_empty() {
+            return;
+        }
+        let record = Record::Answers(AnswersRecord {
+            answers: left.answers.iter().cloned().map(Canonical::from).collect(),
+            at: now,
+            checkpoint: last.digest,
+            namespace: self.setup.identity.namespace.clone(),
+            node: self.graph.node(left.node).name.clone(),
+            run: self.setup.identity.run.clone(),
+            sequence: last.sequence,
+            task: task.to_string(),
+        });
+        self.persist(record, fx);
+    }
+
+    /// Which task each answer is for.
+    fn resolve(
+        &self,
+        open: &[InterruptRecord],
+        answers: Answers,
+    ) -> Result<BTreeMap<Arc<str>, Value>, HandleError> {
+        let ids = || open.iter().map(|asked| format!("`{}` ({})", asked.id, asked.node)).collect::<Vec<_>>().join(", ");
+        // A static interrupt asks nothing: an answer to it only says to go on.
+        let known: &[InterruptRecord] = if open.is_empty() { &self.interrupts } else { open };
+        let mut resolved = BTreeMap::new();
+        match answers {
+            Answers::None => {
+                if !open.is_empty() && matches!(self.status, Status::Interrupted | Status::Failed) {
+                    return Err(refused(
+                        ErrorCode::AnswerNeeded,
+                        format!("the run waits for answers to {}", ids()),
+                    ));
+                }
+            }
+            Answers::Bare(value) => match known {
+                [] => return Err(refused(ErrorCode::UnknownInterrupt, "the run asks nothing".to_owned())),
+                [asked] => {
+                    resolved.insert(task_of(&asked.id), value);
+                }
+                _ if open.is_empty() => {}
+                _ => {
+                    return Err(refused(
+                        ErrorCode::AmbiguousAnswer,
+                        format!("the run waits for several answers; say which: {}", ids()),
+                    ));
+                }
+            },
+            Answers::ById(by_id) => {
+                for (wanted, value) in by_id {
+                    let by_node = || known.iter().filter(|asked| asked.node == wanted).collect::<Vec<_>>();
+                    let found = known.iter().find(|asked| asked.id == wanted).map_or_else(by_node, |found| vec![found]);
+                    let task = match found[..] {
+                        [found] => task_of(&found.id),
+                        [] => {
+                            let message = format!("nothing is asked as `{wanted}`; open are: {}", ids());
+                            return Err(refused(ErrorCode::UnknownInterrupt, message));
+                        }
+                        _ => {
+                            let message = format!("node `{wanted}` asks more than once; answer by id: {}", ids());
+                            return Err(refused(ErrorCode::AmbiguousAnswer, message));
+                        }
+                    };
+                    if resolved.insert(task, value).is_some() {
+                        let message = format!("`{wanted}` is answered twice");
+                        return Err(refused(ErrorCode::AmbiguousAnswer, message));
+                    }
+                }
+                if resolved.is_empty() && !open.is_empty() {
+                    return Err(refused(
+                        ErrorCode::AnswerNeeded,
+                        format!("the run waits for answers to {}", ids()),
+                    ));
+                }
+            }
+        }
+        Ok(resolved)
+    }
+}
+
+/// The task in an interrupt's id, `task/n`.
+fn task_of(interrupt: &str) -> Arc<str> {
+    interrupt.rsplit_once('/').map_or(interrupt, |(task, _)| task).into()
+}
+
+fn refused(code: ErrorCode, message: String) -> HandleError {
+    HandleError::Refused { code, message }
+}

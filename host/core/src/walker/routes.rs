@@ -1,0 +1,339 @@
+//! Where a run goes: from its start, and from the tasks of a superstep to what is next.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Walker;
+use super::commit::NodeResult;
+use super::superstep::{Superstep, TaskState};
+use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
+use crate::node::{Category, Failure, Outcome};
+use crate::record::{ActivationKind, Canonical, ErrorCode, PendingActivation, RunError};
+use crate::template::{Root, Scope};
+
+/// A node that is next, or deferred.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) node: NodeIndex,
+    pub(super) kind: ActivationKind,
+    pub(super) argument: Option<Arc<Value>>,
+}
+
+impl Step {
+    fn plain(node: NodeIndex) -> Self {
+        Self { node, kind: ActivationKind::Plain, argument: None }
+    }
+
+    fn send(node: NodeIndex, argument: Value) -> Self {
+        Self { node, kind: ActivationKind::Send, argument: Some(Arc::new(argument)) }
+    }
+
+    /// As a checkpoint holds it.
+    pub(super) fn record(&self, graph: &Graph) -> PendingActivation {
+        PendingActivation {
+            argument: self.argument.clone().map(Canonical),
+            kind: self.kind,
+            node: graph.node(self.node).name.clone(),
+        }
+    }
+
+    /// From what a checkpoint holds; `None` if the graph has no such node.
+    pub(super) fn restore(graph: &Graph, pending: &PendingActivation) -> Option<Self> {
+        Some(Self {
+            node: graph.find(&pending.node)?,
+            kind: pending.kind,
+            argument: pending.argument.as_ref().map(|argument| Arc::clone(&argument.0)),
+        })
+    }
+}
+
+/// Where the tasks of a superstep go.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    plain: Vec<NodeIndex>,
+    seen: BTreeSet<NodeIndex>,
+    sends: Vec<Step>,
+    /// Edges that fired, as source and target.
+    pub(super) edges: Vec<(NodeIndex, NodeIndex)>,
+    /// For each branch that ended because no edge matched: the node, and its edges as text.
+    pub(super) unmatched: Vec<(String, String)>,
+}
+
+impl Routes {
+    fn go(&mut self, from: NodeIndex, to: NodeIndex) {
+        self.edges.push((from, to));
+        if self.seen.insert(to) {
+            self.plain.push(to);
+        }
+    }
+}
+
+impl Walker {
+    /// What is next at the start of the run.
+    pub(super) fn begin(&mut self) -> Result<(), RunError> {
+        let mut plain = Vec::new();
+        let mut sends = Vec::new();
+        let mut seen = BTreeSet::new();
+        let run = self.run_document();
+        let mut warnings = Vec::new();
+        for target in &self.graph.start {
+            let Some(argument) = &target.argument else {
+                if seen.insert(target.node) {
+                    plain.push(Step::plain(target.node));
+                }
+                continue;
+            };
+            let scope = Scope::new()
+                .with("state", Root::Fields(&self.channels))
+                .with("inputs", Root::Value(&self.setup.inputs))
+                .with("run", Root::Value(&run));
+            let node = self.graph.node(target.node);
+            let value = self.evaluate(argument, &scope, node, &mut warnings).map_err(|failure| RunError {
+                category: Some(failure.category),
+                code: ErrorCode::NodeFailed,
+                message: failure.message,
+                node: Some(node.name.clone()),
+            })?;
+            sends.push(Step::send(target.node, value));
+        }
+        self.warnings.append(&mut warnings);
+        self.schedule(plain.into_iter().chain(sends));
+        self.drain();
+        Ok(())
+    }
+
+    /// Puts activations where they belong: next, or deferred.
+    fn schedule(&mut self, steps: impl IntoIterator<Item = Step>) {
+        for step in steps {
+            if !self.graph.node(step.node).defer {
+                self.next.push(step);
+                continue;
+            }
+            let merges = step.kind != ActivationKind::Send
+                && self.deferred.iter().any(|other| other.node == step.node && other.kind != ActivationKind::Send);
+            if !merges {
+                self.deferred.push(step);
+            }
+        }
+    }
+
+    /// With nothing else active, the deferred activations are next: plain targets, then barriers, then sends.
+    fn drain(&mut self) {
+        if !self.next.is_empty() {
+            return;
+        }
+        let deferred = std::mem::take(&mut self.deferred);
+        for wanted in [ActivationKind::Plain, ActivationKind::Barrier, ActivationKind::Send] {
+            let mut steps: Vec<Step> = deferred.iter().filter(|step| step.kind == wanted).cloned().collect();
+            if wanted == ActivationKind::Barrier {
+                steps.sort_by_key(|step| step.node);
+            }
+            self.next.extend(steps);
+        }
+    }
+
+    /// Works out where every task of a superstep goes, with the state as it commits.
+    pub(super) fn route(&self, superstep: &Superstep, results: &[NodeResult<'_>], warnings: &mut Vec<String>) -> Result<Routes, RunError> {
+        let mut routes = Routes::default();
+        for (place, active) in superstep.activated.iter().enumerate() {
+            let node = self.graph.node(active.node);
+            if matches!(node.kind, NodeKind::Return { .. }) {
+                continue;
+            }
+            if self.go_by_error(superstep, place, node, &mut routes) {
+                continue;
+            }
+            if !self.go_by_command(superstep, place, &mut routes) {
+                self.go_by_edges(node, active.node, &results[place].value, &mut routes, warnings)?;
+            }
+        }
+        Ok(routes)
+    }
+
+    fn go_by_error(&self, superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
+        let active = &superstep.activated[place];
+        match (node_failure(node, superstep, place), node.on_error) {
+            (Some(_), Some(target)) => {
+                routes.go(active.node, target);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn go_by_command(&self, superstep: &Superstep, place: usize, routes: &mut Routes) -> bool {
+        let active = &superstep.activated[place];
+        let mut went = false;
+        for task in &superstep.tasks[active.tasks.clone()] {
+            let TaskState::Done(answer) = &task.state else { continue };
+            let Outcome::Command { goto, .. } = &*answer.outcome else { continue };
+            for goto in goto {
+                // The target was checked when the command came.
+                let Some(target) = self.graph.find(&goto.node) else { continue };
+                went = true;
+                match &goto.argument {
+                    None => routes.go(active.node, target),
+                    Some(argument) => {
+                        routes.edges.push((active.node, target));
+                        routes.sends.push(Step::send(target, argument.clone()));
+                    }
+                }
+            }
+        }
+        went
+    }
+
+    fn go_by_edges(
+        &self,
+        node: &Node,
+        from: NodeIndex,
+        result: &Value,
+        routes: &mut Routes,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), RunError> {
+        let edges = match &node.next {
+            Next::End => return Ok(()),
+            Next::All(targets) => {
+                for target in targets {
+                    routes.go(from, *target);
+                }
+                return Ok(());
+            }
+            Next::First(edges) => edges,
+        };
+        let scope = Scope::new()
+            .with("state", Root::Fields(&self.channels))
+            .with("result", Root::Value(result))
+            .with("inputs", Root::Value(&self.setup.inputs));
+        let found = edges.iter().find(|edge| edge.when.as_ref().is_none_or(|when| when.evaluate(&scope, warnings)));
+        if let Some(edge) = found {
+            for target in &edge.to {
+                routes.go(from, *target);
+            }
+            return Ok(());
+        }
+        let candidates: Vec<String> = edges
+            .iter()
+            .map(|edge| {
+                let to: Vec<&str> = edge.to.iter().map(|node| self.graph.node(*node).name.as_str()).collect();
+                let when = edge.when.as_ref().map(ToString::to_string).unwrap_or_default();
+                format!("`{}` when {when}", to.join(", "))
+            })
+            .collect();
+        let candidates = candidates.join("; ");
+        if self.graph.on_no_match == OnNoMatch::Fail {
+            return Err(RunError {
+                category: None,
+                code: ErrorCode::NoEdgeMatched,
+                message: format!("no edge of node `{}` matches: {candidates}", node.name),
+                node: Some(node.name.clone()),
+            });
+        }
+        routes.unmatched.push((node.name.clone(), candidates));
+        Ok(())
+    }
+
+    /// Takes the routes: what is next, which barriers have opened, what is deferred.
+    pub(super) fn follow(&mut self, routes: Routes, superstep: &Superstep) {
+        self.next.clear();
+        let arrived: BTreeSet<NodeIndex> = superstep.activated.iter().map(|active| active.node).collect();
+        let mut opened = Vec::new();
+        let graph = Arc::clone(&self.graph);
+        for (barrier, node) in graph.indexed().filter(|(_, node)| !node.wait_for.is_empty()) {
+            let new = node.wait_for.iter().filter(|waited| arrived.contains(waited));
+            let here = self.barriers.entry(barrier).or_default();
+            here.extend(new);
+            if node.wait_for.iter().all(|waited| here.contains(waited)) {
+                here.clear();
+                opened.push(Step { node: barrier, kind: ActivationKind::Barrier, argument: None });
+            }
+        }
+        let Routes { plain, sends, .. } = routes;
+        self.schedule(plain.into_iter().map(Step::plain).chain(opened).chain(sends));
+        self.drain();
+    }
+
+    /// With nothing next: a half-filled barrier opens, is told of, or stalls the run.
+    pub(super) fn check_stalled(&mut self) {
+        if !self.next.is_empty() {
+            return;
+        }
+        let stalled: Vec<NodeIndex> =
+            self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, _)| *barrier).collect();
+        match self.graph.on_stalled_barrier {
+            OnStalledBarrier::Release => {
+                for barrier in stalled {
+                    self.barriers.remove(&barrier);
+                    self.next.push(Step { node: barrier, kind: ActivationKind::Barrier, argument: None });
+                }
+            }
+            OnStalledBarrier::Warn => {
+                for barrier in stalled {
+                    let warning = self.stall_text(barrier);
+                    self.warnings.push(warning);
+                }
+            }
+            OnStalledBarrier::Fail => {}
+        }
+    }
+
+    /// Whether the run cannot end because a barrier is half-filled.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.graph.on_stalled_barrier == OnStalledBarrier::Fail
+            && self.next.is_empty()
+            && self.barriers.values().any(|arrived| !arrived.is_empty())
+    }
+
+    fn stall_text(&self, barrier: NodeIndex) -> String {
+        let node = self.graph.node(barrier);
+        let arrived = self.barriers.get(&barrier);
+        let missing: Vec<String> = node
+            .wait_for
+            .iter()
+            .filter(|waited| !arrived.is_some_and(|arrived| arrived.contains(waited)))
+            .map(|waited| format!("`{}`", self.graph.node(*waited).name))
+            .collect();
+        format!("barrier `{}` never opened: it still waits for {}", node.name, missing.join(", "))
+    }
+
+    pub(super) fn stalled(&self) -> RunError {
+        let barrier = self.barriers.iter().find(|(_, arrived)| !arrived.is_empty()).map(|(barrier, _)| *barrier);
+        RunError {
+            category: None,
+            code: ErrorCode::StalledBarrier,
+            message: barrier.map_or_else(|| "nothing is next".to_owned(), |barrier| self.stall_text(barrier)),
+            node: barrier.map(|barrier| self.graph.node(barrier).name.clone()),
+        }
+    }
+}
+
+/// The handled failure of an active node, if it has one: of a `foreach`, one that its items' own rule did not handle.
+pub(super) fn node_failure<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Option<&'a Failure> {
+    let own_rule = matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.on_item_error != OnItemError::Fail);
+    superstep.tasks[superstep.activated[place].tasks.clone()].iter().find_map(|task| match &task.state {
+        TaskState::Handled(failure) if !(own_rule && task.item.is_some()) => Some(failure),
+        _ => None,
+    })
+}
+
+/// A failure as edges read it in `result`.
+pub(super) fn failure_document(failure: &Failure) -> Value {
+    json!({
+        "status": "error",
+        "success": false,
+        "error": failure.message,
+        "message": failure.message,
+        "category": failure.category.as_str(),
+        "details": failure.details,
+    })
+}
+
+/// Whether a failure stops the run as a denial.
+pub(super) fn code_of(failure: &Failure) -> ErrorCode {
+    match failure.category {
+        Category::Denied => ErrorCode::Denied,
+        _ => ErrorCode::NodeFailed,
+    }
+}

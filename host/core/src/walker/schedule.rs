@@ -1,0 +1,592 @@
+//! From what is next to the tasks of a superstep, and from its tasks to attempts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Walker;
+use super::event::{Effect, Notice, TaskSpec, TimerId};
+use super::superstep::{Activated, Dispatch, Pending, PendingTask, Superstep, Task, TaskState, Used, task_id};
+use crate::capability::DispatchPatterns;
+use crate::digest::DomainHasher;
+use crate::graph::{Action, Foreach, Node, NodeIndex, NodeKind, OnItemError, RetryPolicy, TemplateMode};
+use crate::limits::TaskLimits;
+use crate::node::{Activation, Category, Failure, Outcome};
+use crate::record::{ErrorCode, PendingOutcome, RunError};
+use crate::template::{Root, Scope, TemplateError};
+use crate::time::Timestamp;
+
+/// A node's action, as far as it does not depend on state.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// The dispatch, or the failure, of an action whose item id is written out.
+    pub(super) dispatch: Option<Result<Dispatch, Failure>>,
+    /// A further narrowing by the node.
+    pub(super) narrowed: Option<DispatchPatterns>,
+}
+
+impl Walker {
+    /// Everything about a node's dispatch that is the same each time.
+    pub(super) fn prepare(&self, node: &Node) -> Prepared {
+        let narrowed = node.capabilities.as_ref().and_then(|narrowing| narrowing.dispatch.as_deref()).map(
+            // The patterns were checked with the document; one that cannot be read permits nothing.
+            |patterns| DispatchPatterns::parse(patterns).unwrap_or_else(|_| DispatchPatterns::deny_all()),
+        );
+        let literal = node.action.as_ref().and_then(|action| {
+            let id = action.item_id.literal()?.as_str()?;
+            Some(self.permit(node, action, narrowed.as_ref(), id))
+        });
+        Prepared { dispatch: literal, narrowed }
+    }
+
+    /// Checks that an item may be dispatched, and with which limits.
+    fn permit(
+        &self,
+        node: &Node,
+        action: &Action,
+        narrowed: Option<&DispatchPatterns>,
+        item_id: &str,
+    ) -> Result<Dispatch, Failure> {
+        let (primary, item_type) = (action.primary, action.item_type);
+        if crate::id::ItemId::parse(item_id).is_err() {
+            let message = format!("`{item_id}` is not an item id");
+            return Err(Failure::new(Category::InvalidInput, message));
+        }
+        let name = crate::capability::capability_name(primary, item_type, item_id);
+        if !self.setup.manifest.dispatch().permits(primary, item_type, item_id) {
+            return Err(Failure::new(
+                Category::Denied,
+                format!("the capability `{name}` is not granted; a manifest grants it with `dispatch: [\"{name}\"]`"),
+            ));
+        }
+        if narrowed.is_some_and(|patterns| !patterns.permits(primary, item_type, item_id)) {
+            return Err(Failure::new(
+                Category::Denied,
+                format!("the node's own `capabilities` leave out `{name}`"),
+            ));
+        }
+        let limits = lower(self.setup.manifest.limits_for(item_id), node, &self.graph.limits);
+        Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits })
+    }
+
+    /// Makes the tasks of the next superstep from what is next and what is known of them already, and starts those
+    /// that can start.
+    pub(super) fn start_superstep(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> Result<(), RunError> {
+        let number = self.step + 1;
+        let mut pending = std::mem::take(&mut self.pending);
+        let result = self.make_tasks(number, &mut pending);
+        let mut superstep = match result {
+            Ok(superstep) => superstep,
+            Err(error) => {
+                self.pending = pending;
+                return Err(error);
+            }
+        };
+        self.reserve(&mut superstep, pending.fuel());
+        fx.push(Effect::Emit(Notice::SuperstepStarted {
+            superstep: number,
+            nodes: superstep.activated.iter().map(|active| self.graph.node(active.node).name.clone()).collect(),
+            tasks: superstep.tasks.len() as u64,
+        }));
+        for task in &superstep.tasks {
+            if let TaskState::Backoff { due, .. } = &task.state {
+                let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
+                fx.push(Effect::SetTimer { timer, at: *due });
+            }
+        }
+        self.superstep = Some(superstep);
+        for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.activated.len()) {
+            self.release_items(at);
+        }
+        self.start_ready(now, fx);
+        Ok(())
+    }
+
+    fn make_tasks(&self, number: u64, pending: &mut Pending) -> Result<Superstep, RunError> {
+        let mut superstep = Superstep {
+            number,
+            activated: Vec::with_capacity(self.next.len()),
+            tasks: Vec::with_capacity(self.next.len()),
+            by_id: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            running: 0,
+            open: 0,
+        };
+        let mut visits: BTreeMap<NodeIndex, u64> = BTreeMap::new();
+        for (place, next) in self.next.iter().enumerate() {
+            let entered = visits.entry(next.node).or_insert_with(|| self.visits[next.node.0 as usize]);
+            *entered += 1;
+            let node = self.graph.node(next.node);
+            if let Some(most) = self.graph.max_visits_per_node.filter(|most| *entered > *most) {
+                return Err(limit(
+                    Some(node.name.clone()),
+                    format!("node `{}` was entered {most} times, which is its `max_visits_per_node`", node.name),
+                ));
+            }
+            let active = Activated {
+                node: next.node,
+                argument: next.argument.clone(),
+                visit: *entered,
+                tasks: superstep.tasks.len()..superstep.tasks.len(),
+                reached: superstep.tasks.len(),
+            };
+            self.make_node_tasks(&mut superstep, place, active, node);
+            if superstep.tasks.len() as u64 > self.graph.max_fan_out {
+                return Err(limit(
+                    Some(node.name.clone()),
+                    format!("superstep {number} has more than {} tasks, its `max_fan_out`", self.graph.max_fan_out),
+                ));
+            }
+        }
+        for at in 0..superstep.tasks.len() {
+            let task = &mut superstep.tasks[at];
+            if let Some(known) = pending.0.remove(&task.id) {
+                self.take_up(task, &superstep.activated, known);
+            }
+            if !task.state.is_settled() {
+                superstep.open += 1;
+            }
+            superstep.by_id.insert(Arc::clone(&task.id), at);
+        }
+        Ok(superstep)
+    }
+
+    fn make_node_tasks(&self, superstep: &mut Superstep, place: usize, mut active: Activated, node: &Node) {
+        let number = superstep.number;
+        let new_task = |ordinal: usize| Task {
+            id: task_id(&self.setup.identity.namespace, number, ordinal),
+            activated: place,
+            item: None,
+            dispatch: None,
+            state: TaskState::Waiting,
+            attempt: 0,
+            used: Used::default(),
+            reserved: 0,
+            answers: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let first = superstep.tasks.len();
+        match &node.kind {
+            NodeKind::Foreach(foreach) => {
+                let mut warnings = Vec::new();
+                match self.items(foreach, node, &active, &mut warnings) {
+                    Ok(items) => {
+                        for item in items {
+                            let mut task = new_task(superstep.tasks.len());
+                            let item = Arc::new(item);
+                            let bound = Some((foreach.variable.as_str(), &*item));
+                            self.bind_dispatch(&mut task, node, &active, bound);
+                            task.item = Some(item);
+                            superstep.tasks.push(task);
+                            if superstep.tasks.len() as u64 > self.graph.max_fan_out {
+                                break;
+                            }
+                        }
+                        if let Some(task) = superstep.tasks.get_mut(first) {
+                            task.warnings.append(&mut warnings);
+                        }
+                    }
+                    Err(failure) => {
+                        let mut task = new_task(first);
+                        task.state = self.give_up(node, failure, false);
+                        superstep.tasks.push(task);
+                    }
+                }
+            }
+            NodeKind::Default | NodeKind::Return { .. } => {
+                let mut task = new_task(first);
+                self.bind_dispatch(&mut task, node, &active, None);
+                superstep.tasks.push(task);
+            }
+        }
+        active.tasks = first..superstep.tasks.len();
+        superstep.activated.push(active);
+    }
+
+    fn items(
+        &self,
+        foreach: &Foreach,
+        node: &Node,
+        active: &Activated,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Value>, Failure> {
+        let context = self.context(node, active);
+        let scope = self.scope(&context, active.argument.as_deref(), None);
+        let over = self.evaluate(&foreach.over, &scope, node, warnings)?;
+        let wrong = |kind: &str| {
+            Failure::new(Category::InvalidInput, format!("`over` of `{}` must be a list, and is {kind}", node.name))
+        };
+        match over {
+            Value::Array(items) => Ok(items),
+            Value::String(text) => match crate::json::parse_strict(&text, 128) {
+                Ok(Value::Array(items)) => Ok(items),
+                _ => Err(wrong("a string that is not the JSON text of one")),
+            },
+            other => Err(wrong(super::reduce::kind(&other))),
+        }
+    }
+
+    /// Resolves which item a task dispatches; a failure settles the task.
+    fn bind_dispatch(&self, task: &mut Task, node: &Node, active: &Activated, item: Option<(&str, &Value)>) {
+        let Some(action) = &node.action else { return };
+        let prepared = &self.prepared[active.node.0 as usize];
+        let dispatch = match &prepared.dispatch {
+            Some(known) => known.clone(),
+            None => {
+                let context = self.context(node, active);
+                let scope = self.scope(&context, active.argument.as_deref(), item);
+                match self.evaluate(&action.item_id, &scope, node, &mut task.warnings) {
+                    Ok(Value::String(id)) => self.permit(node, action, prepared.narrowed.as_ref(), &id),
+                    Ok(other) => Err(Failure::new(
+                        Category::InvalidInput,
+                        format!("`item_id` must be a string, and is {}", super::reduce::kind(&other)),
+                    )),
+                    Err(failure) => Err(failure),
+                }
+            }
+        };
+        match dispatch {
+            Ok(dispatch) => task.dispatch = Some(dispatch),
+            Err(failure) => task.state = self.give_up(node, failure, item.is_some()),
+        }
+    }
+
+    /// Goes on from what is known of a task.
+    fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) {
+        let PendingTask { node: _, outcome, attempt, used, answers, warnings } = known;
+        task.used = used;
+        task.answers = answers;
+        if task.state.is_settled() {
+            return;
+        }
+        let active = &activated[task.activated];
+        let node = self.graph.node(active.node);
+        match outcome {
+            Some(PendingOutcome::Done { outcome }) => {
+                task.attempt = attempt;
+                task.warnings = warnings;
+                // The same state gives the same writes; what could not be assigned was never recorded as done.
+                let mut repeated = Vec::new();
+                task.state = match self.answer(node, active, task.item.as_deref(), outcome, &mut repeated) {
+                    Ok(answer) => TaskState::Done(answer),
+                    Err(_) => TaskState::Waiting,
+                };
+            }
+            Some(PendingOutcome::Handled { failure }) => {
+                task.attempt = attempt;
+                task.warnings = warnings;
+                task.state = TaskState::Handled(failure);
+            }
+            Some(PendingOutcome::Interrupted { answered, payload }) => {
+                task.attempt = attempt.saturating_sub(1);
+                if task.answers.len() <= answered as usize {
+                    task.attempt = attempt;
+                    task.warnings = warnings;
+                    task.state = TaskState::Interrupted { payload: payload.0 };
+                }
+            }
+            Some(PendingOutcome::Retrying { due, failure }) => {
+                task.attempt = attempt;
+                task.warnings = warnings;
+                task.state = TaskState::Backoff { due, failure };
+            }
+            None => {}
+        }
+    }
+
+    /// Sets fuel aside for every task that will run, in task order, so that what each may use does not depend on which
+    /// finishes first.
+    fn reserve(&self, superstep: &mut Superstep, spent: u64) {
+        let used: u64 = superstep.tasks.iter().map(|task| task.used.fuel).fold(spent, u64::saturating_add);
+        let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel.saturating_add(used));
+        for task in &mut superstep.tasks {
+            let Some(dispatch) = &task.dispatch else { continue };
+            if task.state.is_settled() {
+                continue;
+            }
+            let node = self.graph.node(superstep.activated[task.activated].node);
+            let attempts = u64::from(node.retry.max_attempts.saturating_sub(task.attempt).max(1));
+            task.reserved = dispatch.limits.fuel.saturating_mul(attempts).min(left);
+            left -= task.reserved;
+        }
+    }
+
+    /// Lets the tasks of a node start that may: all of them, or the next item of a serial `foreach`.
+    pub(super) fn release_items(&mut self, activated: usize) {
+        let keeps_going = self.keeps_going(activated);
+        let Some(superstep) = &mut self.superstep else { return };
+        let active = &mut superstep.activated[activated];
+        let end = active.tasks.end;
+        let serial = matches!(&self.graph.node(active.node).kind, NodeKind::Foreach(foreach) if !foreach.parallel);
+        while active.reached < end {
+            let at = active.reached;
+            let stops = match &superstep.tasks[at].state {
+                TaskState::Waiting => {
+                    superstep.ready.insert(at);
+                    if serial {
+                        return;
+                    }
+                    false
+                }
+                TaskState::Running | TaskState::Backoff { .. } if serial => return,
+                // What comes after a question is reached once it is answered.
+                TaskState::Interrupted { .. } | TaskState::Failed(_) => serial,
+                TaskState::Handled(_) => serial && !keeps_going,
+                _ => false,
+            };
+            active.reached += 1;
+            if stops {
+                for task in &mut superstep.tasks[active.reached..end] {
+                    if matches!(task.state, TaskState::Waiting) {
+                        task.state = TaskState::NotReached;
+                        superstep.open -= 1;
+                    }
+                }
+                active.reached = end;
+            }
+        }
+    }
+
+    /// Whether a handled failure of an item lets the next item of a serial `foreach` run: only where the item's own
+    /// rule handled it, not where the node's edge did.
+    fn keeps_going(&self, activated: usize) -> bool {
+        let Some(superstep) = &self.superstep else { return false };
+        match &self.graph.node(superstep.activated[activated].node).kind {
+            NodeKind::Foreach(foreach) => foreach.on_item_error != OnItemError::Fail,
+            _ => true,
+        }
+    }
+
+    /// Starts ready tasks, in task order, while there is room.
+    pub(super) fn start_ready(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        let most = self.setup.max_concurrency.or(self.graph.max_concurrency).map_or(usize::MAX, |most| most as usize);
+        loop {
+            let Some(superstep) = &mut self.superstep else { return };
+            if self.cancel_requested || superstep.running >= most.max(1) {
+                return;
+            }
+            let Some(at) = superstep.ready.pop_first() else { return };
+            self.start_task(now, at, fx);
+        }
+    }
+
+    fn start_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
+        let Some(superstep) = &mut self.superstep else { return };
+        let number = superstep.number;
+        let task = &mut superstep.tasks[at];
+        task.attempt += 1;
+        let attempt = task.attempt;
+        let place = task.activated;
+        let node_index = superstep.activated[place].node;
+        let graph = Arc::clone(&self.graph);
+        let node = graph.node(node_index);
+        let (Some(dispatch), Some(action)) = (superstep.tasks[at].dispatch.clone(), &node.action) else {
+            superstep.tasks[at].state = TaskState::Running;
+            superstep.running += 1;
+            return self.pass_through(now, at, node, fx);
+        };
+        let mut warnings = Vec::new();
+        let params = {
+            let Some(superstep) = &self.superstep else { return };
+            let active = &superstep.activated[place];
+            let task = &superstep.tasks[at];
+            let variable = match &node.kind {
+                NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
+                _ => None,
+            };
+            let context = self.context(node, active);
+            let scope = self.scope(&context, active.argument.as_deref(), variable.zip(task.item.as_deref()));
+            self.evaluate(&action.params, &scope, node, &mut warnings)
+        };
+        let Some(superstep) = &mut self.superstep else { return };
+        let active = &superstep.activated[place];
+        let (argument, visit) = (active.argument.clone(), active.visit);
+        let task = &mut superstep.tasks[at];
+        if attempt == 1 {
+            task.warnings.append(&mut warnings);
+        }
+        task.state = TaskState::Running;
+        superstep.running += 1;
+        let params = match params {
+            Ok(params) => params,
+            Err(failure) => return self.failed(now, at, failure, fx),
+        };
+        let fuel = dispatch.limits.fuel.min(task.reserved);
+        if fuel == 0 {
+            let total = self.setup.manifest.run_limits().fuel;
+            let message = format!("the run's fuel of {total} is used up, or set aside for tasks before this one");
+            return self.failed(now, at, Failure::new(Category::Limit, message), fx);
+        }
+        let task = &mut superstep.tasks[at];
+        task.used.dispatches += 1;
+        let identity = &self.setup.identity;
+        let seed = DomainHasher::new("graph-host/task-seed/v1")
+            .digest(&self.setup.seed)
+            .field(task.id.as_bytes())
+            .finish();
+        let key = DomainHasher::new("graph-host/idempotency/v1")
+            .field(identity.run.as_bytes())
+            .field(task.id.as_bytes())
+            .finish();
+        let argument = task.item.as_deref().or(argument.as_deref()).cloned();
+        let activation = Activation {
+            run_id: identity.run.clone(),
+            root_run_id: identity.root.clone(),
+            parent_run_id: identity.parent.clone(),
+            graph_id: graph.id.clone(),
+            node_id: node.name.clone(),
+            superstep: number,
+            task: task.id.to_string(),
+            attempt,
+            visit,
+            argument,
+            answers: task.answers.clone(),
+            idempotency_key: key.hex(),
+        };
+        fx.push(Effect::RunTask(Box::new(TaskSpec {
+            node: node_index,
+            primary: dispatch.primary,
+            item_type: dispatch.item_type,
+            item_id: dispatch.item_id.to_string(),
+            params,
+            activation,
+            limits: TaskLimits { fuel, ..dispatch.limits },
+            clock: self.at,
+            seed,
+        })));
+    }
+
+    /// A node without an action: its result is null, and that of a `return` node is its output.
+    fn pass_through(&mut self, now: Timestamp, at: usize, node: &Node, fx: &mut Vec<Effect>) {
+        let mut warnings = Vec::new();
+        let value = match (&node.kind, &self.superstep) {
+            (NodeKind::Return { output: Some(output) }, Some(superstep)) => {
+                let active = &superstep.activated[superstep.tasks[at].activated];
+                let context = self.context(node, active);
+                let scope = self.scope(&context, active.argument.as_deref(), None);
+                self.evaluate(output, &scope, node, &mut warnings)
+            }
+            _ => Ok(Value::Null),
+        };
+        if let Some(superstep) = &mut self.superstep {
+            superstep.tasks[at].warnings.append(&mut warnings);
+        }
+        match value {
+            Ok(value) => self.accept(now, at, Outcome::Result(value), fx),
+            Err(failure) => self.failed(now, at, failure, fx),
+        }
+    }
+
+    /// What templates of a node read as `node` and `run`.
+    pub(super) fn context(&self, node: &Node, active: &Activated) -> Context {
+        if !self.uses_context {
+            return Context::default();
+        }
+        Context {
+            node: json!({ "id": node.name, "name": node.name, "visit": active.visit, "metadata": node.metadata }),
+            run: self.run_document(),
+        }
+    }
+
+    /// What templates read as `run`.
+    pub(super) fn run_document(&self) -> Value {
+        let identity = &self.setup.identity;
+        json!({
+            "id": identity.run,
+            "root_id": identity.root,
+            "parent_id": identity.parent,
+            "graph": self.graph.id,
+            "superstep": self.step + 1,
+            "step": self.step,
+        })
+    }
+
+    /// What templates of a node read.
+    pub(super) fn scope<'a>(
+        &'a self,
+        context: &'a Context,
+        argument: Option<&'a Value>,
+        item: Option<(&'a str, &'a Value)>,
+    ) -> Scope<'a> {
+        let mut scope = Scope::new()
+            .with("state", Root::Fields(&self.channels))
+            .with("inputs", Root::Value(&self.setup.inputs))
+            .with("node", Root::Value(&context.node))
+            .with("run", Root::Value(&context.run));
+        if let Some(argument) = argument.or(item.map(|(_, value)| value)) {
+            scope = scope.with("argument", Root::Value(argument));
+        }
+        if let Some((name, value)) = item {
+            scope = scope.with(name, Root::Value(value));
+        }
+        scope
+    }
+
+    /// Evaluates a template of a node; missing paths become warnings, or the failure that strict templates ask for.
+    pub(super) fn evaluate(
+        &self,
+        template: &crate::template::ValueTemplate,
+        scope: &Scope<'_>,
+        node: &Node,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, Failure> {
+        let mut missing = Vec::new();
+        let value = template.evaluate(scope, self.graph.templates, &mut missing);
+        let strict = self.graph.templates == TemplateMode::Strict;
+        for path in missing.into_iter().filter(|_| !strict) {
+            warnings.push(format!("node `{}`: `{path}` is missing and read as null", node.name));
+        }
+        value.map_err(|error: TemplateError| {
+            Failure::new(Category::InvalidInput, format!("node `{}`: {error}", node.name))
+        })
+    }
+}
+
+/// What templates read as `node` and `run`.
+#[derive(Debug, Default)]
+pub(super) struct Context {
+    node: Value,
+    run: Value,
+}
+
+pub(super) fn limit(node: Option<String>, message: String) -> RunError {
+    RunError { code: ErrorCode::Limit, category: Some(Category::Limit), message, node }
+}
+
+fn lower(limits: TaskLimits, node: &Node, graph: &crate::graph::NodeLimits) -> TaskLimits {
+    let own = &node.limits;
+    TaskLimits {
+        fuel: limits.fuel.min(own.fuel.or(graph.fuel).unwrap_or(u64::MAX)),
+        memory: limits.memory.min(own.memory.or(graph.memory).unwrap_or(u64::MAX)),
+        timeout: limits.timeout.min(own.timeout.or(graph.timeout).unwrap_or(Duration::MAX)),
+        ..limits
+    }
+}
+
+/// How long to wait before the attempt after `attempt`. Jitter is a draw from the run's seed between half and all of
+/// the interval.
+pub(super) fn back_off(policy: &RetryPolicy, attempt: u32, seed: &crate::digest::Digest, task: &str) -> Duration {
+    let longest = policy.max_interval.as_secs_f64();
+    let mut seconds = policy.initial_interval.as_secs_f64().min(longest);
+    // Multiplied step by step: `powi` may differ in its last bit from machine to machine.
+    for _ in 1..attempt {
+        if seconds >= longest || seconds <= 0.0 {
+            break;
+        }
+        seconds = (seconds * policy.backoff).min(longest);
+    }
+    let mut wait = Duration::try_from_secs_f64(seconds).unwrap_or(policy.max_interval);
+    if policy.jitter {
+        let draw = DomainHasher::new("graph-host/jitter/v1")
+            .digest(seed)
+            .field(task.as_bytes())
+            .field(&attempt.to_le_bytes())
+            .finish();
+        let [a, b, c, d, ..] = *draw.as_bytes();
+        let part = f64::from(u32::from_le_bytes([a, b, c, d])) / f64::from(u32::MAX);
+        wait = wait.mul_f64(0.5 + part / 2.0);
+    }
+    Duration::from_millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+}

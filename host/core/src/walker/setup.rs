@@ -1,0 +1,177 @@
+//! What a walker is told once, and what it can be asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::capability::Manifest;
+use crate::digest::{Digest, DomainHasher};
+use crate::graph::{Durability, Graph};
+use crate::json;
+use crate::record::{
+    AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, InterruptRecord, ResultDigest, RunError, Status,
+    StatusRecord, TaskRecord,
+};
+
+/// Which run it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The run's id.
+    pub run: String,
+    /// The run at the top of the tree of runs.
+    pub root: String,
+    /// The run that started this one.
+    pub parent: Option<String>,
+    /// The namespace: empty for the root graph of a run.
+    pub namespace: String,
+}
+
+/// What a walker is told once.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Which run it is.
+    pub identity: Identity,
+    /// The inputs, validated, with defaults filled in.
+    pub inputs: Arc<Value>,
+    /// Writes to channels before the first superstep.
+    pub initial_state: Map<String, Value>,
+    /// What may be dispatched, and the limits.
+    pub manifest: Arc<Manifest>,
+    /// The run's seed.
+    pub seed: Digest,
+    /// The digest of what the run is pinned to.
+    pub pins: Digest,
+    /// When a boundary counts as persisted.
+    pub durability: Durability,
+    /// Takes the place of the graph's `max_steps`.
+    pub max_steps: Option<u64>,
+    /// Takes the place of the graph's `max_concurrency`.
+    pub max_concurrency: Option<u32>,
+}
+
+impl Setup {
+    /// The seed of a run that was not given one: the digest of graph and inputs.
+    pub fn default_seed(graph: &Graph, inputs: &Value) -> Digest {
+        DomainHasher::new("graph-host/seed/v1").digest(&graph.digest).digest(&inputs_digest(inputs)).finish()
+    }
+}
+
+/// The digest of inputs, as checkpoints record it.
+pub fn inputs_digest(inputs: &Value) -> Digest {
+    json::digest("graph-host/inputs/v1", inputs)
+}
+
+/// What was read from a store, to restore a walker from.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// The newest checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Its record digest.
+    pub digest: Digest,
+    /// The channel values it points at.
+    pub values: Vec<ChannelValue>,
+    /// The task records under it.
+    pub pending: Vec<TaskRecord>,
+    /// The answers under it.
+    pub answers: Vec<AnswersRecord>,
+    /// The status record under it.
+    pub status: Option<StatusRecord>,
+    /// All nodes visited, from the checkpoints in order.
+    pub visited: Vec<String>,
+    /// All warnings, from the checkpoints in order.
+    pub warnings: Vec<String>,
+}
+
+/// What was stored does not make a run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// The checkpoint is of another graph.
+    #[error("the checkpoint was made with graph {found}, not {expected}")]
+    OtherGraph {
+        /// What the checkpoint says.
+        found: Digest,
+        /// The graph at hand.
+        expected: Digest,
+    },
+    /// The checkpoint was made with other inputs.
+    #[error("the checkpoint was made with other inputs")]
+    OtherInputs,
+    /// A channel's value is missing or is not what the checkpoint says.
+    #[error("{reason}")]
+    Channel {
+        /// Which and why.
+        reason: String,
+    },
+    /// The checkpoint names a node that the graph does not have.
+    #[error("the checkpoint names node `{node}`, which the graph does not have")]
+    UnknownNode {
+        /// The name.
+        node: String,
+    },
+}
+
+/// An event was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HandleError {
+    /// What was asked for cannot be done; nothing has changed.
+    #[error("{message}")]
+    Refused {
+        /// The stable code.
+        code: ErrorCode,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// The event has no place here; nothing has changed.
+    #[error("the walker does not take this event now: {reason}")]
+    Illegal {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Where a checkpoint is found, and what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointRef {
+    /// Its number.
+    pub sequence: u64,
+    /// Its record digest.
+    pub digest: Digest,
+    /// Its result digest.
+    pub result_digest: ResultDigest,
+}
+
+/// A run as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The status.
+    pub status: Status,
+    /// How it ended, if it has.
+    pub ended_by: Option<EndedBy>,
+    /// `on_max_steps: return_with_flag` took effect.
+    pub limit_reached: bool,
+    /// The committed state.
+    pub state: Map<String, Value>,
+    /// The output, if the run has ended.
+    pub output: Option<Value>,
+    /// The inputs.
+    pub inputs: Arc<Value>,
+    /// Supersteps committed.
+    pub steps: u64,
+    /// Nodes visited, superstep by superstep, in task order.
+    pub visited: Vec<String>,
+    /// How often each node's item was dispatched.
+    pub executions: BTreeMap<String, u64>,
+    /// The nodes that are next, in task order.
+    pub next: Vec<String>,
+    /// The questions that are open.
+    pub interrupts: Vec<InterruptRecord>,
+    /// Why the run stopped, if something went wrong.
+    pub error: Option<RunError>,
+    /// All warnings.
+    pub warnings: Vec<String>,
+    /// Fuel used, failed attempts included.
+    pub fuel: u64,
+    /// The newest checkpoint.
+    pub checkpoint: Option<CheckpointRef>,
+}

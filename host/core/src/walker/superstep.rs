@@ -1,0 +1,260 @@
+//! The superstep under way: its tasks, what each has come to, and what remains of them when it does not commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::graph::{ItemType, NodeIndex, Primary};
+use crate::limits::TaskLimits;
+use crate::node::{Failure, Outcome};
+use crate::graph::Graph;
+use crate::record::{AnswersRecord, Canonical, InterruptRecord, PendingOutcome, TaskRecord, TaskUse};
+use crate::time::Timestamp;
+
+/// The superstep under way.
+#[derive(Debug)]
+pub(super) struct Superstep {
+    /// Its number, from 1.
+    pub(super) number: u64,
+    /// The nodes that are active, in task order.
+    pub(super) activated: Vec<Activated>,
+    /// The tasks of all of them.
+    pub(super) tasks: Vec<Task>,
+    /// Tasks by id.
+    pub(super) by_id: BTreeMap<Arc<str>, usize>,
+    /// Tasks that may start as soon as there is room.
+    pub(super) ready: BTreeSet<usize>,
+    /// How many attempts are running.
+    pub(super) running: usize,
+    /// How many tasks have not settled.
+    pub(super) open: usize,
+}
+
+/// A node that is active.
+#[derive(Debug)]
+pub(super) struct Activated {
+    /// The node.
+    pub(super) node: NodeIndex,
+    /// A send's argument.
+    pub(super) argument: Option<Arc<Value>>,
+    /// How often the node has been entered, this time included.
+    pub(super) visit: u64,
+    /// Its tasks in [`Superstep::tasks`].
+    pub(super) tasks: Range<usize>,
+    /// Tasks before this one have been released, or will never be.
+    pub(super) reached: usize,
+}
+
+/// A task.
+#[derive(Debug)]
+pub(super) struct Task {
+    /// Its id.
+    pub(super) id: Arc<str>,
+    /// Its place in [`Superstep::activated`].
+    pub(super) activated: usize,
+    /// The item of a `foreach`.
+    pub(super) item: Option<Arc<Value>>,
+    /// What it dispatches; none for a node without an action.
+    pub(super) dispatch: Option<Dispatch>,
+    /// Where it stands.
+    pub(super) state: TaskState,
+    /// The attempt, from 1; 0 before the first.
+    pub(super) attempt: u32,
+    /// How often its item was dispatched and the fuel of all attempts.
+    pub(super) used: Used,
+    /// Fuel set aside for it that no attempt has used.
+    pub(super) reserved: u64,
+    /// Answers to its interrupts.
+    pub(super) answers: Vec<Value>,
+    /// Warnings of its attempts.
+    pub(super) warnings: Vec<String>,
+}
+
+/// What a task has used, whatever it came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Used {
+    pub(super) dispatches: u32,
+    pub(super) fuel: u64,
+}
+
+/// What a task dispatches, as far as it is the same for every attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Dispatch {
+    pub(super) primary: Primary,
+    pub(super) item_type: ItemType,
+    pub(super) item_id: Arc<str>,
+    pub(super) limits: TaskLimits,
+}
+
+/// Where a task stands.
+#[derive(Debug)]
+pub(super) enum TaskState {
+    /// Not yet started; ready, or behind an earlier item of a serial `foreach`.
+    Waiting,
+    /// An attempt is running.
+    Running,
+    /// An attempt has failed; the next is due.
+    Backoff {
+        due: Timestamp,
+        failure: Failure,
+    },
+    /// It asks.
+    Interrupted {
+        payload: Arc<Value>,
+    },
+    /// It has answered.
+    Done(Answer),
+    /// It has failed for good and the graph handles that.
+    Handled(Failure),
+    /// It has failed for good.
+    Failed(Failure),
+    /// An earlier item of its serial `foreach` stopped the node.
+    NotReached,
+}
+
+/// What a task has answered.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    /// The answer itself: a result or a command.
+    pub(super) outcome: Arc<Outcome>,
+    /// The writes that the node's `assign` makes of a result.
+    pub(super) assigned: Vec<(String, Value)>,
+}
+
+impl TaskState {
+    /// Whether the superstep no longer waits for the task.
+    pub(super) const fn is_settled(&self) -> bool {
+        !matches!(self, Self::Waiting | Self::Running | Self::Backoff { .. })
+    }
+}
+
+impl Superstep {
+    /// Whether every task has settled.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.open == 0
+    }
+
+    /// What remains of the superstep when it does not commit.
+    pub(super) fn into_pending(self) -> Pending {
+        let mut pending = Pending::default();
+        for task in self.tasks {
+            let outcome = match &task.state {
+                TaskState::Done(answer) => Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) }),
+                TaskState::Handled(failure) => Some(PendingOutcome::Handled { failure: failure.clone() }),
+                TaskState::Interrupted { payload } => Some(PendingOutcome::Interrupted {
+                    answered: u32::try_from(task.answers.len()).unwrap_or(u32::MAX),
+                    payload: Canonical(Arc::clone(payload)),
+                }),
+                TaskState::Backoff { due, failure } => {
+                    Some(PendingOutcome::Retrying { due: *due, failure: failure.clone() })
+                }
+                TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => None,
+            };
+            let left = PendingTask {
+                node: self.activated[task.activated].node,
+                outcome,
+                attempt: task.attempt,
+                used: task.used,
+                answers: task.answers,
+                warnings: task.warnings,
+            };
+            if left.outcome.is_some() || left.used != Used::default() || !left.answers.is_empty() {
+                pending.0.insert(task.id, left);
+            }
+        }
+        pending
+    }
+}
+
+/// What is known of the tasks of a superstep that has not committed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pending(pub(super) BTreeMap<Arc<str>, PendingTask>);
+
+/// What is known of one of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PendingTask {
+    pub(super) node: NodeIndex,
+    pub(super) outcome: Option<PendingOutcome>,
+    pub(super) attempt: u32,
+    pub(super) used: Used,
+    pub(super) answers: Vec<Value>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Pending {
+    /// From stored records. A record that names a node that the graph does not have is the name in the error.
+    pub(super) fn from_records(
+        graph: &Graph,
+        records: Vec<TaskRecord>,
+        answers: Vec<AnswersRecord>,
+        used: &BTreeMap<String, TaskUse>,
+    ) -> Result<Self, String> {
+        let mut pending = Self::default();
+        for (task, used) in used {
+            let entry = pending.entry(graph, task, &used.node)?;
+            entry.used = Used { dispatches: used.dispatches, fuel: used.fuel };
+        }
+        for record in records {
+            let entry = pending.entry(graph, &record.task, &record.node)?;
+            entry.used.dispatches = entry.used.dispatches.max(record.dispatches);
+            entry.used.fuel = entry.used.fuel.max(record.fuel);
+            entry.attempt = record.attempt;
+            entry.outcome = Some(record.outcome);
+            entry.warnings = record.warnings;
+        }
+        for record in answers {
+            let entry = pending.entry(graph, &record.task, &record.node)?;
+            entry.answers = record.answers.into_iter().map(|answer| Value::clone(&answer.0)).collect();
+        }
+        Ok(pending)
+    }
+
+    fn entry(&mut self, graph: &Graph, task: &str, node: &str) -> Result<&mut PendingTask, String> {
+        let node = graph.find(node).ok_or_else(|| node.to_owned())?;
+        Ok(self.0.entry(task.into()).or_insert_with(|| PendingTask {
+            node,
+            outcome: None,
+            attempt: 0,
+            used: Used::default(),
+            answers: Vec::new(),
+            warnings: Vec::new(),
+        }))
+    }
+
+    /// Fuel of all of them.
+    pub(super) fn fuel(&self) -> u64 {
+        self.0.values().map(|task| task.used.fuel).fold(0, u64::saturating_add)
+    }
+
+    /// The open questions, in task order.
+    pub(super) fn interrupts(&self, graph: &Graph) -> Vec<InterruptRecord> {
+        let mut asked: Vec<_> = self.0.iter().filter_map(|(task, left)| match &left.outcome {
+            Some(PendingOutcome::Interrupted { answered, payload }) if left.answers.len() <= *answered as usize => {
+                Some((ordinal(task), InterruptRecord {
+                    id: format!("{task}/{answered}"),
+                    node: graph.node(left.node).name.clone(),
+                    payload: payload.clone(),
+                }))
+            }
+            _ => None,
+        }).collect();
+        asked.sort_by_key(|(ordinal, _)| *ordinal);
+        asked.into_iter().map(|(_, interrupt)| interrupt).collect()
+    }
+}
+
+/// The ordinal in a task's id.
+fn ordinal(task: &str) -> u64 {
+    task.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX)
+}
+
+/// A task's id: `namespace/superstep.ordinal`; the root namespace is left out.
+pub(super) fn task_id(namespace: &str, superstep: u64, ordinal: usize) -> Arc<str> {
+    if namespace.is_empty() {
+        format!("{superstep}.{ordinal}").into()
+    } else {
+        format!("{namespace}/{superstep}.{ordinal}").into()
+    }
+}
