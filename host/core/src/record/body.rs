@@ -262,8 +262,10 @@ pub struct End {
 /// What a task of a committed superstep came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSummary {
-    /// Attempts in all.
+    /// Attempts of the last series, retries included.
     pub attempts: u32,
+    /// How often its item was dispatched, earlier failures and questions included.
+    pub dispatches: u32,
     /// The failure that was handled, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -294,6 +296,8 @@ pub struct Checkpoint {
     pub end: Option<End>,
     /// A failure was continued past; the run will end as `completed_with_errors`.
     pub errors_continued: bool,
+    /// How often each node's item has been dispatched.
+    pub executions: BTreeMap<String, u64>,
     /// Fuel of the run so far.
     pub fuel: u64,
     /// The graph's digest.
@@ -400,6 +404,8 @@ pub struct TaskRecord {
     pub attempt: u32,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
+    /// How often its item was dispatched so far.
+    pub dispatches: u32,
     /// Fuel of all attempts so far.
     pub fuel: u64,
     /// The namespace.
@@ -460,12 +466,25 @@ pub struct AnswersRecord {
     pub checkpoint: Digest,
     /// The namespace.
     pub namespace: String,
+    /// The node.
+    pub node: String,
     /// The run's id.
     pub run: String,
     /// The sequence number of the checkpoint it is under.
     pub sequence: u64,
     /// The task's id.
     pub task: String,
+}
+
+/// What a task has used, whatever it came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskUse {
+    /// How often its item was dispatched.
+    pub dispatches: u32,
+    /// Fuel of all attempts.
+    pub fuel: u64,
+    /// Its node.
+    pub node: String,
 }
 
 /// A question that is open.
@@ -489,8 +508,6 @@ pub struct StatusRecord {
     /// Why, if something went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
-    /// Fuel of the run so far, failed attempts included.
-    pub fuel: u64,
     /// The questions that are open.
     pub interrupts: Vec<InterruptRecord>,
     /// The namespace.
@@ -503,6 +520,8 @@ pub struct StatusRecord {
     pub sequence: u64,
     /// The new status.
     pub status: Status,
+    /// What the tasks of the superstep under way have used so far, by task id.
+    pub tasks: BTreeMap<String, TaskUse>,
     /// Warnings since the checkpoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

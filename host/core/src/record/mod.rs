@@ -8,7 +8,7 @@ mod value;
 pub use body::{
     ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, End, EndedBy, ErrorCode, InterruptRecord,
     PendingActivation, PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source, Status,
-    StatusRecord, TaskRecord, TaskSummary,
+    StatusRecord, TaskRecord, TaskSummary, TaskUse,
 };
 pub use chain::{ChainError, ChainVerifier};
 pub use signed::{DecodeError, EncodeError, SignedRecord};

@@ -679,13 +679,14 @@ impl Walker {
         Ok(id)
     }
 
+    /// Counts by node name; nodes that count nothing are left out.
+    fn counted(&self, counts: &[u64]) -> BTreeMap<String, u64> {
+        let counted = self.graph.nodes.iter().zip(counts).filter(|(_, count)| **count > 0);
+        counted.map(|(node, count)| (node.name.clone(), *count)).collect()
+    }
+
     fn checkpoint(&mut self, source: Source) -> Checkpoint {
         let name = |node: NodeIndex| self.graph.node(node).name.clone();
-        let counted = |counts: &[u64]| {
-            self.graph.indexed().zip(counts).filter(|(_, count)| **count > 0).map(|((_, node), count)| {
-                (node.name.clone(), *count)
-            })
-        };
         let barriers = self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, arrived)| {
             let waits = self.graph.node(*barrier).wait_for.iter();
             (name(*barrier), waits.filter(|node| arrived.contains(node)).map(|node| name(*node)).collect())
@@ -697,7 +698,7 @@ impl Walker {
             deferred: self.deferred.iter().map(|step| step.record(&self.graph)).collect(),
             end: self.end.clone(),
             errors_continued: self.errors_continued,
-            executions: counted(&self.executions).collect(),
+            executions: self.counted(&self.executions),
             fuel: self.fuel,
             graph: self.graph.digest,
             inputs: self.inputs_digest,
@@ -714,7 +715,7 @@ impl Walker {
             tasks: std::mem::take(&mut self.tasks_unwritten),
             visited: self.visited[self.visited_written..].iter().map(|node| name(*node)).collect(),
             visited_digest: self.visited_digest,
-            visits: counted(&self.visits).collect(),
+            visits: self.counted(&self.visits),
             warnings: self.warnings[self.warnings_written..].to_vec(),
         };
         self.visited_written = self.visited.len();
@@ -824,12 +825,7 @@ impl Walker {
             inputs: Arc::clone(&self.setup.inputs),
             steps: self.step,
             visited: self.visited.iter().map(|node| name(*node)).collect(),
-            executions: self
-                .graph
-                .indexed()
-                .map(|(index, node)| (node.name.clone(), executions[index.0 as usize]))
-                .filter(|(_, count)| *count > 0)
-                .collect(),
+            executions: self.counted(&executions),
             next: self.next.iter().map(|step| name(step.node)).collect(),
             interrupts: self.interrupts.clone(),
             error: self.error.clone(),

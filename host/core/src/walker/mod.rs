@@ -18,3 +18,6 @@ pub use event::{
 };
 pub use machine::Walker;
 pub use setup::{CheckpointRef, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Random graphs, and node doubles whose answers depend on nothing but the task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::condition::Condition;
+use crate::digest::{Digest, DomainHasher};
+use crate::graph::{
+    Action, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next, Node, NodeIndex, NodeKind,
+    NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary, Reducer, RetryPolicy,
+    StartTarget, StaticInterrupt, TemplateMode,
+};
+use crate::node::{Category, Failure, Goto, Outcome};
+use crate::template::ValueTemplate;
+use crate::walker::{TaskReport, TaskSpec};
+
+/// What a random node is like, before names become indices.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    next: Vec<u8>,
+    kind: u8,
+    flags: u8,
+    retries: u8,
+    waits: Vec<u8>,
+}
+
+/// What a random graph is like.
+#[derive(Clone, Debug)]
+pub(super) struct Sketch {
+    nodes: Vec<Shape>,
+    start: Vec<u8>,
+    switches: u16,
+    /// Decides what the doubles answer.
+    pub(super) salt: u64,
+}
+
+pub(super) fn sketches() -> impl Strategy<Value = Sketch> {
+    let shape = (
+        prop::collection::vec(any::<u8>(), 0..3),
+        any::<u8>(),
+        any::<u8>(),
+        0..3_u8,
+        prop::collection::vec(any::<u8>(), 0..3),
+    )
+        .prop_map(|(next, kind, flags, retries, waits)| Shape { next, kind, flags, retries, waits });
+    (
+        prop::collection::vec(shape, 1..7),
+        prop::collection::vec(any::<u8>(), 1..3),
+        any::<u16>(),
+        any::<u64>(),
+    )
+        .prop_map(|(nodes, start, switches, salt)| Sketch { nodes, start, switches, salt })
+}
+
+fn template(value: Value) -> ValueTemplate {
+    ValueTemplate::parse(&value).unwrap()
+}
+
+/// Makes a graph of a sketch.
+pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
+    let count = sketch.nodes.len();
+    let node = |byte: u8| NodeIndex(u32::try_from(usize::from(byte) % count).unwrap());
+    // A barrier is activated by its nodes alone.
+    let is_barrier = |index: NodeIndex| {
+        let shape = &sketch.nodes[index.0 as usize];
+        !shape.waits.is_empty() && shape.kind % 5 == 0
+    };
+    let targets = |bytes: &[u8]| {
+        let mut targets: Vec<NodeIndex> =
+            bytes.iter().map(|byte| node(*byte)).filter(|index| !is_barrier(*index)).collect();
+        targets.dedup();
+        targets
+    };
+    let mut start = targets(&sketch.start);
+    if start.is_empty() {
+        start = (0..u32::try_from(count).unwrap()).map(NodeIndex).filter(|index| !is_barrier(*index)).take(1).collect();
+    }
+    let nodes = sketch.nodes.iter().enumerate().map(|(at, shape)| {
+        let barrier = is_barrier(NodeIndex(u32::try_from(at).unwrap()));
+        let flag = |bit: u8| shape.flags & (1 << bit) != 0;
+        let kind = match shape.kind % 7 {
+            1 | 2 => NodeKind::Foreach(Foreach {
+                over: template(json!([1, 2, 3])),
+                variable: "x".to_owned(),
+                collect: Some("log".to_owned()),
+                parallel: shape.kind % 7 == 1,
+                on_item_error: [OnItemError::Fail, OnItemError::KeepNull, OnItemError::Skip]
+                    [usize::from(shape.flags % 3)],
+            }),
+            3 if at > 0 => NodeKind::Return { output: None },
+            _ => NodeKind::Default,
+        };
+        let next_to = targets(&shape.next);
+        let next = match (next_to.is_empty(), flag(0)) {
+            (true, _) => Next::End,
+            (false, false) => Next::All(next_to),
+            (false, true) => Next::First(vec![
+                Edge {
+                    to: next_to[..1].to_vec(),
+                    when: Some(Condition::from_json(&json!({"path": "result.n", "op": "lt", "value": 3})).unwrap()),
+                    label: None,
+                },
+                Edge {
+                    to: next_to.clone(),
+                    when: flag(1)
+                        .then(|| Condition::from_json(&json!({"path": "state.sum", "op": "lt", "value": 20})).unwrap()),
+                    label: None,
+                },
+            ]),
+        };
+        let foreach = matches!(kind, NodeKind::Foreach(_));
+        let mut assign = vec![("log".to_owned(), template(json!(["${node.name}"])))];
+        if !foreach {
+            assign.push(("sum".to_owned(), template(json!("${result.n || 1}"))));
+            if flag(2) {
+                assign.push(("shared".to_owned(), template(json!("${state.log | length}"))));
+            }
+        }
+        Node {
+            name: format!("n{at}"),
+            action: (!matches!(kind, NodeKind::Return { .. }) && !(flag(3) && flag(4))).then(|| Action {
+                primary: Primary::Execute,
+                item_type: ItemType::Tool,
+                item_id: template(json!("t/double")),
+                params: template(json!({"seen": "${state.sum}", "x": "${x}"})),
+            }),
+            kind,
+            assign,
+            next,
+            on_error: flag(5).then(|| targets(&[shape.kind])).and_then(|to| to.first().copied()),
+            retry: RetryPolicy {
+                max_attempts: u32::from(shape.retries) + 1,
+                initial_interval: Duration::from_millis(10),
+                jitter: flag(6),
+                ..RetryPolicy::default()
+            },
+            limits: NodeLimits::default(),
+            wait_for: if barrier { shape.waits.iter().map(|byte| node(*byte)).collect() } else { Vec::new() },
+            defer: flag(7) && flag(1),
+            interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
+            command: Some(CommandGrant { goto: targets(&[shape.kind]), write: vec!["set".to_owned()] }),
+            capabilities: None,
+            metadata: None,
+        }
+    });
+    let nodes: Vec<Node> = nodes.collect();
+    let bit = |bit: u16| sketch.switches & (1 << bit) != 0;
+    let channel = |name: &str, reducer| Channel { name: name.to_owned(), reducer, default: None };
+    Graph {
+        id: "t/random".to_owned(),
+        digest: Digest::of_bytes(format!("{sketch:?}").as_bytes()),
+        document: Arc::new(Value::Null),
+        description: None,
+        input_schema: None,
+        start: start.into_iter().map(|node| StartTarget { node, argument: None }).collect(),
+        nodes,
+        channels: vec![
+            channel("log", Reducer::Append),
+            channel("sum", Reducer::Sum),
+            channel("set", Reducer::Union),
+            channel("shared", if bit(0) { Reducer::Max } else { Reducer::LastValue }),
+        ],
+        max_steps: 9,
+        on_max_steps: [OnMaxSteps::Fail, OnMaxSteps::ReturnLast, OnMaxSteps::ReturnWithFlag]
+            [usize::from(sketch.switches % 3)],
+        on_error: if bit(1) { OnError::Continue } else { OnError::Fail },
+        on_no_match: if bit(2) { OnNoMatch::Fail } else { OnNoMatch::End },
+        on_stalled_barrier: [OnStalledBarrier::Warn, OnStalledBarrier::Fail, OnStalledBarrier::Release]
+            [usize::from(sketch.switches / 3 % 3)],
+        max_concurrency: bit(5).then_some(2),
+        max_fan_out: 100,
+        max_total_steps: 1000,
+        max_visits_per_node: bit(6).then_some(4),
+        timeout: Duration::from_mins(10),
+        durability,
+        templates: TemplateMode::Lenient,
+        limits: NodeLimits::default(),
+        output: None,
+    }
+}
+
+/// What the double of a task answers: the same for the same attempt and answers, whenever it is asked.
+pub(super) fn double(salt: u64, graph: &Graph, spec: &TaskSpec) -> TaskReport {
+    let told = &spec.activation;
+    let draw = DomainHasher::new("double")
+        .field(&salt.to_le_bytes())
+        .field(told.task.as_bytes())
+        .field(&told.attempt.to_le_bytes())
+        .field(&[u8::try_from(told.answers.len()).unwrap()])
+        .finish();
+    let byte = draw.as_bytes()[0];
+    let goto = graph.node(spec.node).command.as_ref().map(|grant| grant.goto.clone()).unwrap_or_default();
+    let target = goto.first().map(|node| graph.node(*node).name.clone());
+    let result = match (byte % 16, target) {
+        (0 | 1, _) => Err(Failure::new(Category::Transient, "down")),
+        (2, _) if byte < 40 => Err(Failure::new(Category::Permanent, "broken")),
+        (3, _) if told.answers.len() < 2 => Ok(Outcome::Interrupt(json!({"asked": told.answers.len()}))),
+        (4, Some(node)) => Ok(Outcome::Command {
+            update: json!({"set": byte % 4}).as_object().cloned().unwrap(),
+            goto: vec![
+                Goto { node: node.clone(), argument: Some(json!(byte)) },
+                Goto { node, argument: Some(json!(1)) },
+            ],
+        }),
+        (5, Some(node)) => {
+            Ok(Outcome::Command { update: serde_json::Map::new(), goto: vec![Goto { node, argument: None }] })
+        }
+        _ => Ok(Outcome::Result(json!({"n": byte % 5, "seen": spec.params["seen"]}))),
+    };
+    TaskReport { result, fuel: u64::from(byte) + 1, warnings: Vec::new() }
+}

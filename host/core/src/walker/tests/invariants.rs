@@ -1,0 +1,145 @@
+//! The five invariants of the walker.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::graphs::{Sketch, build, sketches};
+use super::simulation::{Simulation, setup};
+use crate::graph::Durability;
+use crate::node::Outcome;
+use crate::record::Status;
+use crate::time::Timestamp;
+use crate::walker::{Event, PersistId, Resume, Summary, TaskReport, TimerId, Walker};
+
+fn run(sketch: &Sketch, order: u64, durability: Durability) -> (Simulation, Summary) {
+    let graph = Arc::new(build(sketch, durability));
+    let mut simulation = Simulation::new(graph, sketch.salt, order, durability);
+    let summary = simulation.run(Event::Started);
+    (simulation, summary)
+}
+
+/// What two runs that did the same have in common: everything but the record digests.
+fn outcome(mut summary: Summary) -> Summary {
+    if let Some(checkpoint) = &mut summary.checkpoint {
+        checkpoint.digest = crate::digest::Digest::from_bytes([0; 32]);
+        checkpoint.sequence = 0;
+    }
+    summary
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// 1. Whatever finishes first, the checkpoints are the same, byte for byte.
+    #[test]
+    fn order_of_completion_does_not_matter(sketch in sketches(), one: u64, other: u64) {
+        let (first, end) = run(&sketch, one, Durability::Sync);
+        let (second, same_end) = run(&sketch, other, Durability::Sync);
+        let bodies = |simulation: &Simulation| {
+            simulation.stored.checkpoints.iter().map(|signed| signed.body.to_string()).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(bodies(&first), bodies(&second));
+        prop_assert_eq!(end, same_end);
+    }
+
+    /// 2. (the simulation asserts that no task runs before its predecessor's checkpoint is acknowledged), and what is
+    /// computed does not depend on when it is persisted.
+    #[test]
+    fn durability_does_not_change_the_outcome(sketch in sketches(), order: u64) {
+        let (_, sync) = run(&sketch, order, Durability::Sync);
+        let (simulation, exit) = run(&sketch, order, Durability::Exit);
+        prop_assert_eq!(outcome(sync), outcome(exit.clone()));
+        if let Some(restored) = simulation.stored.restore(&simulation.graph, setup(&simulation.graph, Durability::Exit)) {
+            prop_assert_eq!(restored.summary(), exit);
+        }
+    }
+
+    /// 3. The same graph and events give the same effects.
+    #[test]
+    fn the_same_events_give_the_same_effects(sketch in sketches(), order: u64) {
+        let (simulation, _) = run(&sketch, order, Durability::Sync);
+        let mut walker = Walker::new(Arc::clone(&simulation.graph), setup(&simulation.graph, Durability::Sync));
+        let mut effects = Vec::new();
+        for event in simulation.events {
+            let now = walker.handle(Timestamp(1), event).unwrap();
+            effects.extend(now.iter().map(|effect| format!("{effect:?}")));
+        }
+        prop_assert_eq!(effects, simulation.effects);
+    }
+
+    /// 4. Stopped after any effect and restored from what was persisted, the run reaches the same outcome, and no task
+    /// runs again whose writes were kept (the simulation asserts that).
+    #[test]
+    fn a_crash_anywhere_changes_nothing(sketch in sketches(), order: u64, at in 0_usize..120, durability in 0..2_u8) {
+        let durability = if durability == 0 { Durability::Sync } else { Durability::Exit };
+        let (_, undisturbed) = run(&sketch, order, durability);
+        let graph = Arc::new(build(&sketch, durability));
+        let mut crashed = Simulation::new(Arc::clone(&graph), sketch.salt, order, durability);
+        crashed.budget = at;
+        crashed.run(Event::Started);
+        let (walker, first) = match crashed.stored.restore(&graph, setup(&graph, durability)) {
+            None => (Walker::new(Arc::clone(&graph), setup(&graph, durability)), Event::Started),
+            Some(walker) => {
+                let before = walker.summary();
+                if before.status.is_end() {
+                    prop_assert_eq!(outcome(before), outcome(undisturbed));
+                    return Ok(());
+                }
+                let resume = match before.status {
+                    Status::Interrupted => super::simulation::answers(&before.interrupts),
+                    _ => Resume::default(),
+                };
+                (walker, Event::Resumed(resume))
+            }
+        };
+        // What had stopped for good stays stopped.
+        let mut resumed = Simulation::with(graph, walker, crashed.stored.clone(), sketch.salt, order, durability);
+        resumed.kept = crashed.kept;
+        if let Err(refused) = resumed.tell(first.clone()) {
+            prop_assert!(matches!(undisturbed.status, Status::Limit | Status::Failed), "{refused}");
+            return Ok(());
+        }
+        let graph = Arc::clone(&resumed.graph);
+        let walker = match first {
+            Event::Started => Walker::new(Arc::clone(&graph), setup(&graph, durability)),
+            _ => crashed.stored.restore(&graph, setup(&graph, durability)).unwrap(),
+        };
+        let mut resumed = Simulation::with(graph, walker, crashed.stored, sketch.salt, order ^ 0xABCD, durability);
+        let end = resumed.run(first);
+        let comparable = |mut summary: Summary| {
+            // What a crash may repeat: a dispatch that was not yet persisted, and with it the fuel of a failed superstep.
+            if !summary.status.is_end() {
+                summary.fuel = 0;
+                summary.executions.clear();
+                summary.warnings.clear();
+            }
+            outcome(summary)
+        };
+        prop_assert_eq!(comparable(end), comparable(undisturbed));
+    }
+
+    /// 5. An event that has no place is an error value, and changes nothing.
+    #[test]
+    fn illegal_events_are_refused(sketch in sketches(), order: u64, at in 0_usize..40, strange in 0..6_u8) {
+        let graph = Arc::new(build(&sketch, Durability::Sync));
+        let mut simulation = Simulation::new(graph, sketch.salt, order, Durability::Sync);
+        simulation.budget = at;
+        simulation.run(Event::Started);
+        let before = simulation.walker.summary();
+        let report = TaskReport { result: Ok(Outcome::Result(json!(1))), fuel: 1, warnings: Vec::new() };
+        let event = match strange {
+            0 => Event::Started,
+            1 => Event::TaskDone { task: "99.99".into(), attempt: 1, report },
+            2 => Event::TaskDone { task: "1.0".into(), attempt: 77, report },
+            3 => Event::Persisted(PersistId(u64::MAX)),
+            4 => Event::TimerFired(TimerId::Retry { task: "1.0".into(), attempt: 77 }),
+            _ => Event::PersistFailed { id: PersistId(u64::MAX), message: String::new() },
+        };
+        if let Ok(effects) = simulation.walker.handle(Timestamp(2), event) {
+            prop_assert!(effects.is_empty(), "{effects:?}");
+        }
+        prop_assert_eq!(simulation.walker.summary(), before);
+    }
+}

@@ -1,0 +1,271 @@
+//! A driver without a clock, a store or an engine: it performs effects in memory, in an order that a test chooses.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::graphs::double;
+use crate::capability::Manifest;
+use crate::graph::{Durability, Graph};
+use crate::record::{Record, SignedRecord, Status};
+use crate::time::Timestamp;
+use crate::trust::SigningKey;
+use crate::walker::{
+    Answers, Effect, Event, HandleError, Identity, Persist, PersistId, Restored, Resume, Setup, Summary, TaskSpec,
+    TimerId, Walker,
+};
+
+/// What a store would hold.
+#[derive(Clone, Default)]
+pub(super) struct Stored {
+    pub(super) checkpoints: Vec<SignedRecord>,
+    pending: Vec<Record>,
+}
+
+impl Stored {
+    fn commit(&mut self, persist: Persist) {
+        let record = persist.record.clone();
+        let key = |record: &Record| match record {
+            Record::Task(task) => format!("t{}", task.task),
+            Record::Answers(answers) => format!("a{}", answers.task),
+            Record::Status(_) => "s".to_owned(),
+            Record::Checkpoint(_) => String::new(),
+        };
+        match record {
+            Record::Checkpoint(_) => {
+                self.pending.clear();
+                self.checkpoints.push(persist.sign(&SigningKey::from_seed(&[7; 32])).unwrap());
+            }
+            record => {
+                // What is stored is text: read it back from there.
+                self.pending.retain(|old| key(old) != key(&record));
+                let signed = persist.sign(&SigningKey::from_seed(&[7; 32])).unwrap();
+                self.pending.push(signed.open(&SigningKey::from_seed(&[7; 32]).verifying_key()).unwrap());
+            }
+        }
+    }
+
+    /// The walker that goes on from what is stored; none if nothing is.
+    pub(super) fn restore(&self, graph: &Arc<Graph>, setup: Setup) -> Option<Walker> {
+        let key = SigningKey::from_seed(&[7; 32]).verifying_key();
+        let mut verifier = crate::record::ChainVerifier::new(key);
+        let mut values = BTreeMap::<String, Vec<_>>::new();
+        let (mut visited, mut warnings, mut last) = (Vec::new(), Vec::new(), None);
+        for signed in &self.checkpoints {
+            let checkpoint = verifier.checkpoint(signed).unwrap();
+            visited.extend(checkpoint.visited.iter().cloned());
+            warnings.extend(checkpoint.warnings.iter().cloned());
+            for value in &signed.values {
+                let kept = values.entry(value.channel.clone()).or_default();
+                if value.kind == crate::record::ValueKind::Whole {
+                    kept.clear();
+                }
+                kept.push(value.clone());
+            }
+            last = Some((checkpoint, signed.digest));
+        }
+        let (checkpoint, digest) = last?;
+        let (mut pending, mut answers, mut status) = (Vec::new(), Vec::new(), None);
+        for record in self.pending.iter().cloned() {
+            match record {
+                Record::Task(record) => pending.push(record),
+                Record::Answers(record) => answers.push(record),
+                Record::Status(record) => status = Some(record),
+                Record::Checkpoint(_) => unreachable!(),
+            }
+        }
+        let values = values.into_values().flatten().collect();
+        let restored = Restored { checkpoint, digest, values, pending, answers, status, visited, warnings };
+        Some(Walker::restore(Arc::clone(graph), setup, restored).unwrap())
+    }
+}
+
+pub(super) fn setup(graph: &Graph, durability: Durability) -> Setup {
+    let inputs = Arc::new(json!({}));
+    Setup {
+        identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
+        seed: Setup::default_seed(graph, &inputs),
+        inputs,
+        initial_state: serde_json::Map::new(),
+        manifest: Arc::new(Manifest::permit_all_for_tests()),
+        pins: crate::digest::Digest::of_bytes(b"pins"),
+        durability,
+        max_steps: None,
+        max_concurrency: None,
+    }
+}
+
+/// Runs a graph to its end, or to a stop that no answer gets it out of.
+pub(super) struct Simulation {
+    pub(super) graph: Arc<Graph>,
+    pub(super) walker: Walker,
+    pub(super) stored: Stored,
+    salt: u64,
+    /// Chooses which of the things that may happen next does.
+    order: u64,
+    running: BTreeMap<(Arc<str>, u32), TaskSpec>,
+    timers: BTreeSet<TimerId>,
+    unacknowledged: VecDeque<(PersistId, Option<u64>)>,
+    /// The newest superstep whose checkpoint is known to be persisted.
+    acknowledged_step: u64,
+    pub(super) events: Vec<Event>,
+    pub(super) effects: Vec<String>,
+    pub(super) stopped: Option<Status>,
+    /// Tasks whose writes were persisted under the newest checkpoint.
+    pub(super) kept: BTreeSet<String>,
+    /// How many effects may still be performed.
+    pub(super) budget: usize,
+    durability: Durability,
+}
+
+impl Simulation {
+    pub(super) fn new(graph: Arc<Graph>, salt: u64, order: u64, durability: Durability) -> Self {
+        let walker = Walker::new(Arc::clone(&graph), setup(&graph, durability));
+        Self::with(graph, walker, Stored::default(), salt, order, durability)
+    }
+
+    pub(super) fn with(
+        graph: Arc<Graph>,
+        walker: Walker,
+        stored: Stored,
+        salt: u64,
+        order: u64,
+        durability: Durability,
+    ) -> Self {
+        let acknowledged_step = walker.summary().steps;
+        Self {
+            graph,
+            walker,
+            stored,
+            salt,
+            order,
+            running: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            unacknowledged: VecDeque::new(),
+            acknowledged_step,
+            events: Vec::new(),
+            effects: Vec::new(),
+            stopped: None,
+            kept: BTreeSet::new(),
+            budget: usize::MAX,
+            durability,
+        }
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.order >> 33).unwrap() % below.max(1)
+    }
+
+    pub(super) fn tell(&mut self, event: Event) -> Result<(), HandleError> {
+        self.events.push(event.clone());
+        let effects = self.walker.handle(Timestamp(1), event)?;
+        for effect in effects {
+            self.effects.push(format!("{effect:?}"));
+            if self.budget == 0 {
+                continue;
+            }
+            self.budget -= 1;
+            self.perform(effect);
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::RunTask(spec) => {
+                let told = &spec.activation;
+                if self.durability == Durability::Sync {
+                    assert_eq!(told.superstep, self.acknowledged_step + 1, "a task before its predecessor's checkpoint");
+                }
+                assert!(!self.kept.contains(&told.task), "task {} runs again though its writes were kept", told.task);
+                self.running.insert((told.task.as_str().into(), told.attempt), *spec);
+            }
+            Effect::Abort { task, attempt } => {
+                assert!(self.running.remove(&(task, attempt)).is_some());
+            }
+            Effect::Persist(persist) => {
+                let step = matches!(persist.record, Record::Checkpoint(_)).then_some(persist.step);
+                if let Record::Task(task) = &persist.record
+                    && matches!(
+                        task.outcome,
+                        crate::record::PendingOutcome::Done { .. } | crate::record::PendingOutcome::Handled { .. }
+                    )
+                {
+                    self.kept.insert(task.task.clone());
+                }
+                if step.is_some() {
+                    self.kept.clear();
+                }
+                self.unacknowledged.push_back((persist.id, step));
+                self.stored.commit(*persist);
+            }
+            Effect::SetTimer { timer, .. } => {
+                self.timers.insert(timer);
+            }
+            Effect::Emit(_) => {}
+            Effect::Suspend(status) | Effect::Finish(status) => {
+                assert!(self.running.is_empty(), "stopped with tasks running");
+                assert!(self.unacknowledged.is_empty(), "stopped before everything was persisted");
+                self.stopped = Some(status);
+            }
+        }
+    }
+
+    /// Lets one of the things happen that may happen next; false if nothing can.
+    fn step(&mut self) -> bool {
+        let retries: Vec<TimerId> =
+            self.timers.iter().filter(|timer| matches!(timer, TimerId::Retry { .. })).cloned().collect();
+        let choices = self.running.len() + usize::from(!self.unacknowledged.is_empty()) + retries.len();
+        if choices == 0 {
+            return false;
+        }
+        let choice = self.draw(choices);
+        if choice < self.running.len() {
+            let key = self.running.keys().nth(choice).cloned().unwrap();
+            let spec = self.running.remove(&key).unwrap();
+            let report = double(self.salt, &self.graph, &spec);
+            self.tell(Event::TaskDone { task: key.0, attempt: key.1, report }).unwrap();
+        } else if let Some(timer) = retries.get(choice - self.running.len()) {
+            self.timers.remove(timer);
+            self.tell(Event::TimerFired(timer.clone())).unwrap();
+        } else {
+            let (id, step) = self.unacknowledged.pop_front().unwrap();
+            self.acknowledged_step = step.unwrap_or(self.acknowledged_step);
+            self.tell(Event::Persisted(id)).unwrap();
+        }
+        true
+    }
+
+    /// Goes on until the run has stopped and no answer gets it on, or the budget is used up.
+    pub(super) fn run(&mut self, first: Event) -> Summary {
+        self.tell(first).unwrap();
+        for _ in 0..10_000 {
+            if self.budget == 0 {
+                break;
+            }
+            if let Some(status) = self.stopped.take() {
+                let open = self.walker.summary().interrupts;
+                if status != Status::Interrupted || open.is_empty() {
+                    break;
+                }
+                self.tell(Event::Resumed(answers(&open))).unwrap();
+            } else if !self.step() {
+                break;
+            }
+        }
+        self.walker.summary()
+    }
+}
+
+/// Answers to everything that is asked; static interrupts need none.
+pub(super) fn answers(open: &[crate::record::InterruptRecord]) -> Resume {
+    let asked: BTreeMap<String, Value> = open
+        .iter()
+        .filter(|asked| !asked.payload.0.is_null())
+        .map(|asked| (asked.id.clone(), json!(format!("answer to {}", asked.id))))
+        .collect();
+    let answers = if asked.is_empty() { Answers::None } else { Answers::ById(asked) };
+    Resume { answers, ..Resume::default() }
+}
