@@ -63,8 +63,7 @@ impl Channels {
     /// The channels before any write.
     pub(super) fn new(graph: &Graph, inputs: Arc<Value>) -> Self {
         let declared = graph.channels.iter().map(|channel| (channel.name.clone(), channel.clone())).collect();
-        let mut channels =
-            Self { declared, slots: BTreeMap::new(), inputs, unpersisted: BTreeMap::new() };
+        let mut channels = Self { declared, slots: BTreeMap::new(), inputs, unpersisted: BTreeMap::new() };
         for channel in &graph.channels {
             if let Some(value) = initial(channel) {
                 channels.set(&channel.name, channel.reducer, value, 0);
@@ -86,7 +85,8 @@ impl Channels {
         let mut digests: BTreeMap<String, crate::digest::Digest> = BTreeMap::new();
         for stored in values {
             let broken = |why: &str| format!("channel `{}`: {why}", stored.channel);
-            let value: Value = serde_json::from_str(&stored.json).map_err(|error| broken(&error.to_string()))?;
+            let value: Value =
+                serde_json::from_str(&stored.json).map_err(|error| broken(&error.to_string()))?;
             let before = digests.get(&stored.channel);
             if stored.kind == ValueKind::Segment && before.is_none() {
                 // A restored segment continues a whole value that must have been loaded before it.
@@ -99,7 +99,8 @@ impl Channels {
                     _ => return Err(broken("a segment of something that is not a list")),
                 },
                 _ => {
-                    let reducer = declared.get(&stored.channel).map_or(Reducer::LastValue, |found| found.reducer);
+                    let reducer =
+                        declared.get(&stored.channel).map_or(Reducer::LastValue, |found| found.reducer);
                     slots.insert(stored.channel.clone(), Slot { reducer, value, stamp: None });
                 }
             }
@@ -290,7 +291,8 @@ impl Channels {
     }
 
     fn extend(&mut self, channel: &str, reducer: Reducer, items: Vec<Value>, version: u64) {
-        let Some(Slot { value: Value::Array(list), stamp: Some(stamp), .. }) = self.slots.get_mut(channel) else {
+        let Some(Slot { value: Value::Array(list), stamp: Some(stamp), .. }) = self.slots.get_mut(channel)
+        else {
             self.set(channel, reducer, Value::Array(items), version);
             return;
         };
@@ -311,7 +313,10 @@ impl Channels {
 
     /// Where every tracked channel stands.
     pub(super) fn stamps(&self) -> BTreeMap<String, ChannelStamp> {
-        self.slots.iter().filter_map(|(channel, slot)| slot.stamp.map(|stamp| (channel.clone(), stamp))).collect()
+        self.slots
+            .iter()
+            .filter_map(|(channel, slot)| slot.stamp.map(|stamp| (channel.clone(), stamp)))
+            .collect()
     }
 
     /// The values that no checkpoint has carried yet, by channel and then by version.

@@ -14,9 +14,7 @@ use super::routes::{code_of, failure_document, node_failure};
 use super::superstep::{Superstep, Task, TaskState};
 use crate::graph::{NodeIndex, NodeKind, OnItemError, OnMaxSteps};
 use crate::node::{Failure, Outcome};
-use crate::record::{
-    Canonical, Checkpoint, End, EndedBy, ErrorCode, RunError, Source, Status, TaskSummary,
-};
+use crate::record::{Canonical, Checkpoint, End, EndedBy, ErrorCode, RunError, Source, Status, TaskSummary};
 use crate::template::{Root, Scope};
 use crate::time::Timestamp;
 
@@ -84,7 +82,8 @@ impl Walker {
         let outcome = prepared.and_then(|results| {
             let writes = self.writes(&superstep, &results);
             let sequence = self.sequence + 1;
-            let (undo, changed) = self.channels.apply(writes, sequence).map_err(|error| self.fold_error(&error))?;
+            let (undo, changed) =
+                self.channels.apply(writes, sequence).map_err(|error| self.fold_error(&error))?;
             match self.route(&superstep, &results, &mut warnings) {
                 Ok(routes) => Ok((routes, changed)),
                 Err(error) => {
@@ -188,7 +187,9 @@ impl Walker {
                     host.insert("_last_error".to_owned(), error);
                 }
                 if task.attempt > 1 {
-                    let known = || self.channels.get("_retries").and_then(Value::as_object).cloned().unwrap_or_default();
+                    let known = || {
+                        self.channels.get("_retries").and_then(Value::as_object).cloned().unwrap_or_default()
+                    };
                     let retries = retries.get_or_insert_with(known);
                     retries.insert(node.name.clone(), json!(task.attempt - 1));
                 }
@@ -251,7 +252,9 @@ impl Walker {
             .activated
             .iter()
             .find(|active| matches!(self.graph.node(active.node).kind, NodeKind::Return { .. }))?;
-        let NodeKind::Return { output: Some(_) } = &self.graph.node(found.node).kind else { return Some(None) };
+        let NodeKind::Return { output: Some(_) } = &self.graph.node(found.node).kind else {
+            return Some(None);
+        };
         Some(match &superstep.tasks[found.tasks.clone()] {
             [Task { state: state @ TaskState::Done(_), .. }] => Some(item_result(state)),
             _ => None,
@@ -306,8 +309,10 @@ impl Walker {
             .with("run", Root::Value(&run));
         let mut missing = Vec::new();
         let value = template.evaluate(&scope, self.graph.templates, &mut missing);
-        let mut warnings: Vec<String> =
-            missing.into_iter().map(|path| format!("`output`: `{path}` is missing and read as null")).collect();
+        let mut warnings: Vec<String> = missing
+            .into_iter()
+            .map(|path| format!("`output`: `{path}` is missing and read as null"))
+            .collect();
         let value = value.unwrap_or_else(|error| {
             warnings.push(format!("`output`: {error}"));
             Value::Null

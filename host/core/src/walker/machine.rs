@@ -15,8 +15,8 @@ use crate::digest::Digest;
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind, OnError, OnItemError};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::{
-    Canonical, Checkpoint, EncodeError, End, ErrorCode, InterruptRecord, PendingOutcome, Record, RunError, Source, Status, StatusRecord, TaskRecord,
-    TaskSummary, TaskUse,
+    Canonical, Checkpoint, EncodeError, End, ErrorCode, InterruptRecord, PendingOutcome, Record, RunError,
+    Source, Status, StatusRecord, TaskRecord, TaskSummary, TaskUse,
 };
 use crate::time::Timestamp;
 
@@ -155,7 +155,9 @@ impl Walker {
         let mut fx = Vec::new();
         match event {
             Event::Started => self.start(now, &mut fx)?,
-            Event::TaskDone { task, attempt, report } => self.task_done(now, &task, attempt, report, &mut fx)?,
+            Event::TaskDone { task, attempt, report } => {
+                self.task_done(now, &task, attempt, report, &mut fx)?
+            }
             Event::Persisted(id) => self.persisted(id, &mut fx)?,
             Event::PersistFailed { id, message } => self.persist_failed(id, message, &mut fx)?,
             Event::Resumed(resume) => self.resume(now, resume, &mut fx)?,
@@ -194,7 +196,9 @@ impl Walker {
         loop {
             match self.phase {
                 Phase::Ready => self.advance(now, fx),
-                Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => self.settle(now, fx),
+                Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => {
+                    self.settle(now, fx)
+                }
                 Phase::Running if self.cancel_requested && self.running() == 0 => {
                     self.suspend(now, Status::Cancelled, None, fx);
                 }
@@ -251,7 +255,13 @@ impl Walker {
         }
         let total = self.max_total_steps();
         (self.step >= total).then(|| {
-            limit(None, format!("{} supersteps have run, which is `max_total_steps`, and something is next", self.step))
+            limit(
+                None,
+                format!(
+                    "{} supersteps have run, which is `max_total_steps`, and something is next",
+                    self.step
+                ),
+            )
         })
     }
 
@@ -304,7 +314,12 @@ impl Walker {
         Ok(())
     }
 
-    fn persist_failed(&mut self, id: PersistId, message: String, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
+    fn persist_failed(
+        &mut self,
+        id: PersistId,
+        message: String,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
         if id.0 > self.persists {
             return Err(illegal("nothing with that id was to be persisted"));
         }
@@ -446,7 +461,11 @@ impl Walker {
         let mut assigned = Vec::new();
         match &*outcome {
             Outcome::Command { update, goto } => {
-                self.check_command(node, update.keys().map(String::as_str), goto.iter().map(|goto| &*goto.node))?;
+                self.check_command(
+                    node,
+                    update.keys().map(String::as_str),
+                    goto.iter().map(|goto| &*goto.node),
+                )?;
             }
             Outcome::Result(result) => {
                 // A `foreach` node assigns once, from the list of its items' results.
@@ -493,7 +512,10 @@ impl Walker {
         for target in targets {
             let found = self.graph.find(target);
             if found.is_none() {
-                return Err(denied(format!("node `{}` goes to `{target}`, which is not in the graph", node.name)));
+                return Err(denied(format!(
+                    "node `{}` goes to `{target}`, which is not in the graph",
+                    node.name
+                )));
             }
             if !found.is_some_and(|found| grant.goto.contains(&found)) {
                 return Err(denied(format!(
@@ -635,7 +657,13 @@ impl Walker {
     pub(super) fn persist(&mut self, record: Record, fx: &mut Vec<Effect>) -> PersistId {
         self.persists += 1;
         let id = PersistId(self.persists);
-        fx.push(Effect::Persist(Box::new(Persist { id, record, encoded: None, step: self.step, values: Vec::new() })));
+        fx.push(Effect::Persist(Box::new(Persist {
+            id,
+            record,
+            encoded: None,
+            step: self.step,
+            values: Vec::new(),
+        })));
         id
     }
 
@@ -687,10 +715,14 @@ impl Walker {
 
     fn checkpoint(&mut self, source: Source) -> Checkpoint {
         let name = |node: NodeIndex| self.graph.node(node).name.clone();
-        let barriers = self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, arrived)| {
-            let waits = self.graph.node(*barrier).wait_for.iter();
-            (name(*barrier), waits.filter(|node| arrived.contains(node)).map(|node| name(*node)).collect())
-        });
+        let barriers =
+            self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, arrived)| {
+                let waits = self.graph.node(*barrier).wait_for.iter();
+                (
+                    name(*barrier),
+                    waits.filter(|node| arrived.contains(node)).map(|node| name(*node)).collect(),
+                )
+            });
         let mut checkpoint = Checkpoint {
             at: self.at,
             barriers: barriers.collect(),
@@ -737,7 +769,13 @@ impl Walker {
     }
 
     /// Stops short of the end: everything that is known is persisted first, then the driver is told.
-    pub(super) fn suspend(&mut self, now: Timestamp, status: Status, error: Option<RunError>, fx: &mut Vec<Effect>) {
+    pub(super) fn suspend(
+        &mut self,
+        now: Timestamp,
+        status: Status,
+        error: Option<RunError>,
+        fx: &mut Vec<Effect>,
+    ) {
         self.abort_all(fx);
         self.cancel_requested = false;
         if self.unwritten.is_some()
@@ -807,7 +845,8 @@ impl Walker {
         let mut fuel = self.fuel;
         if let Some(superstep) = &self.superstep {
             for task in &superstep.tasks {
-                executions[superstep.activated[task.activated].node.0 as usize] += u64::from(task.used.dispatches);
+                executions[superstep.activated[task.activated].node.0 as usize] +=
+                    u64::from(task.used.dispatches);
                 fuel = fuel.saturating_add(task.used.fuel);
             }
         }
@@ -848,7 +887,9 @@ fn uses_context(graph: &Graph) -> bool {
             NodeKind::Return { output: Some(output) } => templates.push(output),
             _ => {}
         }
-        templates.into_iter().any(|template| template.paths().any(|used| matches!(used.path.root(), "node" | "run")))
+        templates
+            .into_iter()
+            .any(|template| template.paths().any(|used| matches!(used.path.root(), "node" | "run")))
     })
 }
 

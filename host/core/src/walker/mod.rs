@@ -17,7 +17,9 @@ pub use event::{
     Answers, ChannelChange, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport, TaskSpec, TimerId,
 };
 pub use machine::Walker;
-pub use setup::{CheckpointRef, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest};
+pub use setup::{
+    CheckpointRef, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
+};
 
 #[cfg(test)]
 mod tests;

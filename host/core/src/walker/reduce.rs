@@ -41,7 +41,11 @@ pub(super) enum FoldError {
 }
 
 /// Folds writes, in task order, into the channel's current value.
-pub(super) fn fold(reducer: Reducer, current: Option<&Value>, mut writes: Vec<Write>) -> Result<Change, FoldError> {
+pub(super) fn fold(
+    reducer: Reducer,
+    current: Option<&Value>,
+    mut writes: Vec<Write>,
+) -> Result<Change, FoldError> {
     if matches!(reducer, Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked) {
         if let [first, second, ..] = &writes[..] {
             return Err(FoldError::Conflict(first.node, second.node));
@@ -68,8 +72,9 @@ pub(super) fn fold(reducer: Reducer, current: Option<&Value>, mut writes: Vec<Wr
 
 /// Finds `{overwrite: v}`, which wins alone over the superstep's other writes.
 fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>, FoldError> {
-    let is_overwrite =
-        |write: &Write| write.value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("overwrite"));
+    let is_overwrite = |write: &Write| {
+        write.value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("overwrite"))
+    };
     let mut found = writes.iter().enumerate().filter(|(_, write)| is_overwrite(write)).map(|(at, _)| at);
     let (Some(first), second) = (found.next(), found.next()) else { return Ok(None) };
     if let Some(second) = second {
@@ -84,7 +89,8 @@ fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>
         Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked => (true, "any value"),
     };
     if !fits {
-        let reason = format!("`overwrite` of a `{}` channel takes {wanted}, not {}", reducer.as_str(), kind(&value));
+        let reason =
+            format!("`overwrite` of a `{}` channel takes {wanted}, not {}", reducer.as_str(), kind(&value));
         return Err(FoldError::Invalid { node: write.node, reason });
     }
     Ok(Some(Change::Set(value)))
@@ -104,7 +110,9 @@ fn flatten(writes: Vec<Write>) -> Vec<Value> {
 fn union(current: Option<&Value>, writes: Vec<Write>) -> Change {
     let mut seen: BTreeSet<String> =
         current.and_then(Value::as_array).into_iter().flatten().map(json::canonical_string).collect();
-    Change::Extend(flatten(writes).into_iter().filter(|item| seen.insert(json::canonical_string(item))).collect())
+    Change::Extend(
+        flatten(writes).into_iter().filter(|item| seen.insert(json::canonical_string(item))).collect(),
+    )
 }
 
 fn messages(current: Option<&Value>, writes: Vec<Write>) -> Change {
@@ -227,9 +235,11 @@ mod tests {
     fn a_message_with_a_known_id_takes_its_place() {
         let current = json!([{"id": 1, "t": "a"}, {"id": 2, "t": "b"}]);
         let change =
-            fold(Reducer::Messages, Some(&current), writes(&[json!({"id": 3}), json!({"id": 1, "t": "c"})])).unwrap();
+            fold(Reducer::Messages, Some(&current), writes(&[json!({"id": 3}), json!({"id": 1, "t": "c"})]))
+                .unwrap();
         assert_eq!(change, Change::Set(json!([{"id": 1, "t": "c"}, {"id": 2, "t": "b"}, {"id": 3}])));
-        let change = fold(Reducer::Messages, None, writes(&[json!([{"id": 1}, {"id": 1, "t": "x"}])])).unwrap();
+        let change =
+            fold(Reducer::Messages, None, writes(&[json!([{"id": 1}, {"id": 1, "t": "x"}])])).unwrap();
         assert_eq!(change, Change::Extend(vec![json!({"id": 1, "t": "x"})]));
     }
 

@@ -13,7 +13,9 @@ use super::routes::Step;
 use super::setup::{CheckpointRef, HandleError, RestoreError, Restored, Setup};
 use super::superstep::Pending;
 use crate::graph::{Durability, Graph, NodeIndex};
-use crate::record::{AnswersRecord, Canonical, ErrorCode, InterruptRecord, PendingActivation, Record, Source, Status};
+use crate::record::{
+    AnswersRecord, Canonical, ErrorCode, InterruptRecord, PendingActivation, Record, Source, Status,
+};
 use crate::time::Timestamp;
 
 impl Walker {
@@ -48,7 +50,8 @@ impl Walker {
             barriers.insert(find(barrier)?, nodes(arrived)?.into_iter().collect::<BTreeSet<_>>());
         }
         let used = status.as_ref().map(|status| status.tasks.clone()).unwrap_or_default();
-        let pending = Pending::from_records(&graph, pending, answers, &used).map_err(|node| unknown(&node))?;
+        let pending =
+            Pending::from_records(&graph, pending, answers, &used).map_err(|node| unknown(&node))?;
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
         let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
         let (visited, just_visited) = (nodes(&visited)?, nodes(&checkpoint.visited)?);
@@ -91,7 +94,12 @@ impl Walker {
         Value::Object(merged)
     }
 
-    pub(super) fn resume(&mut self, now: Timestamp, resume: Resume, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
+    pub(super) fn resume(
+        &mut self,
+        now: Timestamp,
+        resume: Resume,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
         match self.phase {
             Phase::Suspended => {}
             Phase::Finished => {
@@ -192,7 +200,9 @@ impl Walker {
         open: &[InterruptRecord],
         answers: Answers,
     ) -> Result<BTreeMap<Arc<str>, Value>, HandleError> {
-        let ids = || open.iter().map(|asked| format!("`{}` ({})", asked.id, asked.node)).collect::<Vec<_>>().join(", ");
+        let ids = || {
+            open.iter().map(|asked| format!("`{}` ({})", asked.id, asked.node)).collect::<Vec<_>>().join(", ")
+        };
         // A static interrupt asks nothing: an answer to it only says to go on.
         let known: &[InterruptRecord] = if open.is_empty() { &self.interrupts } else { open };
         let mut resolved = BTreeMap::new();
@@ -221,7 +231,10 @@ impl Walker {
             Answers::ById(by_id) => {
                 for (wanted, value) in by_id {
                     let by_node = || known.iter().filter(|asked| asked.node == wanted).collect::<Vec<_>>();
-                    let found = known.iter().find(|asked| asked.id == wanted).map_or_else(by_node, |found| vec![found]);
+                    let found = known
+                        .iter()
+                        .find(|asked| asked.id == wanted)
+                        .map_or_else(by_node, |found| vec![found]);
                     let task = match found[..] {
                         [found] => task_of(&found.id),
                         [] => {
@@ -229,7 +242,8 @@ impl Walker {
                             return Err(refused(ErrorCode::UnknownInterrupt, message));
                         }
                         _ => {
-                            let message = format!("node `{wanted}` asks more than once; answer by id: {}", ids());
+                            let message =
+                                format!("node `{wanted}` asks more than once; answer by id: {}", ids());
                             return Err(refused(ErrorCode::AmbiguousAnswer, message));
                         }
                     };

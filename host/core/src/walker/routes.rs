@@ -112,7 +112,10 @@ impl Walker {
                 continue;
             }
             let merges = step.kind != ActivationKind::Send
-                && self.deferred.iter().any(|other| other.node == step.node && other.kind != ActivationKind::Send);
+                && self
+                    .deferred
+                    .iter()
+                    .any(|other| other.node == step.node && other.kind != ActivationKind::Send);
             if !merges {
                 self.deferred.push(step);
             }
@@ -135,7 +138,12 @@ impl Walker {
     }
 
     /// Works out where every task of a superstep goes, with the state as it commits.
-    pub(super) fn route(&self, superstep: &Superstep, results: &[NodeResult<'_>], warnings: &mut Vec<String>) -> Result<Routes, RunError> {
+    pub(super) fn route(
+        &self,
+        superstep: &Superstep,
+        results: &[NodeResult<'_>],
+        warnings: &mut Vec<String>,
+    ) -> Result<Routes, RunError> {
         let mut routes = Routes::default();
         for (place, active) in superstep.activated.iter().enumerate() {
             let node = self.graph.node(active.node);
@@ -207,7 +215,8 @@ impl Walker {
             .with("state", Root::Fields(&self.channels))
             .with("result", Root::Value(result))
             .with("inputs", Root::Value(&self.setup.inputs));
-        let found = edges.iter().find(|edge| edge.when.as_ref().is_none_or(|when| when.evaluate(&scope, warnings)));
+        let found =
+            edges.iter().find(|edge| edge.when.as_ref().is_none_or(|when| when.evaluate(&scope, warnings)));
         if let Some(edge) = found {
             for target in &edge.to {
                 routes.go(from, *target);
@@ -260,8 +269,12 @@ impl Walker {
         if !self.next.is_empty() {
             return;
         }
-        let stalled: Vec<NodeIndex> =
-            self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, _)| *barrier).collect();
+        let stalled: Vec<NodeIndex> = self
+            .barriers
+            .iter()
+            .filter(|(_, arrived)| !arrived.is_empty())
+            .map(|(barrier, _)| *barrier)
+            .collect();
         match self.graph.on_stalled_barrier {
             OnStalledBarrier::Release => {
                 for barrier in stalled {
@@ -299,7 +312,8 @@ impl Walker {
     }
 
     pub(super) fn stalled(&self) -> RunError {
-        let barrier = self.barriers.iter().find(|(_, arrived)| !arrived.is_empty()).map(|(barrier, _)| *barrier);
+        let barrier =
+            self.barriers.iter().find(|(_, arrived)| !arrived.is_empty()).map(|(barrier, _)| *barrier);
         RunError {
             category: None,
             code: ErrorCode::StalledBarrier,
@@ -311,7 +325,8 @@ impl Walker {
 
 /// The handled failure of an active node, if it has one: of a `foreach`, one that its items' own rule did not handle.
 pub(super) fn node_failure<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Option<&'a Failure> {
-    let own_rule = matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.on_item_error != OnItemError::Fail);
+    let own_rule =
+        matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.on_item_error != OnItemError::Fail);
     superstep.tasks[superstep.activated[place].tasks.clone()].iter().find_map(|task| match &task.state {
         TaskState::Handled(failure) if !(own_rule && task.item.is_some()) => Some(failure),
         _ => None,

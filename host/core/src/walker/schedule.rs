@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::Walker;
 use super::event::{Effect, Notice, TaskSpec, TimerId};
-use super::superstep::{Activated, Dispatch, Pending, PendingTask, Superstep, Task, TaskState, Used, task_id};
+use super::superstep::{
+    Activated, Dispatch, Pending, PendingTask, Superstep, Task, TaskState, Used, task_id,
+};
 use crate::capability::DispatchPatterns;
 use crate::digest::DomainHasher;
 use crate::graph::{Action, Foreach, Node, NodeIndex, NodeKind, OnItemError, RetryPolicy, TemplateMode};
@@ -58,7 +60,9 @@ impl Walker {
         if !self.setup.manifest.dispatch().permits(primary, item_type, item_id) {
             return Err(Failure::new(
                 Category::Denied,
-                format!("the capability `{name}` is not granted; a manifest grants it with `dispatch: [\"{name}\"]`"),
+                format!(
+                    "the capability `{name}` is not granted; a manifest grants it with `dispatch: [\"{name}\"]`"
+                ),
             ));
         }
         if narrowed.is_some_and(|patterns| !patterns.permits(primary, item_type, item_id)) {
@@ -87,7 +91,11 @@ impl Walker {
         self.reserve(&mut superstep, pending.fuel());
         fx.push(Effect::Emit(Notice::SuperstepStarted {
             superstep: number,
-            nodes: superstep.activated.iter().map(|active| self.graph.node(active.node).name.clone()).collect(),
+            nodes: superstep
+                .activated
+                .iter()
+                .map(|active| self.graph.node(active.node).name.clone())
+                .collect(),
             tasks: superstep.tasks.len() as u64,
         }));
         for task in &superstep.tasks {
@@ -122,7 +130,10 @@ impl Walker {
             if let Some(most) = self.graph.max_visits_per_node.filter(|most| *entered > *most) {
                 return Err(limit(
                     Some(node.name.clone()),
-                    format!("node `{}` was entered {most} times, which is its `max_visits_per_node`", node.name),
+                    format!(
+                        "node `{}` was entered {most} times, which is its `max_visits_per_node`",
+                        node.name
+                    ),
                 ));
             }
             let active = Activated {
@@ -136,7 +147,10 @@ impl Walker {
             if superstep.tasks.len() as u64 > self.graph.max_fan_out {
                 return Err(limit(
                     Some(node.name.clone()),
-                    format!("superstep {number} has more than {} tasks, its `max_fan_out`", self.graph.max_fan_out),
+                    format!(
+                        "superstep {number} has more than {} tasks, its `max_fan_out`",
+                        self.graph.max_fan_out
+                    ),
                 ));
             }
         }
@@ -216,7 +230,10 @@ impl Walker {
         let scope = self.scope(&context, active.argument.as_deref(), None);
         let over = self.evaluate(&foreach.over, &scope, node, warnings)?;
         let wrong = |kind: &str| {
-            Failure::new(Category::InvalidInput, format!("`over` of `{}` must be a list, and is {kind}", node.name))
+            Failure::new(
+                Category::InvalidInput,
+                format!("`over` of `{}` must be a list, and is {kind}", node.name),
+            )
         };
         match over {
             Value::Array(items) => Ok(items),
@@ -319,7 +336,8 @@ impl Walker {
         let Some(superstep) = &mut self.superstep else { return };
         let active = &mut superstep.activated[activated];
         let end = active.tasks.end;
-        let serial = matches!(&self.graph.node(active.node).kind, NodeKind::Foreach(foreach) if !foreach.parallel);
+        let serial =
+            matches!(&self.graph.node(active.node).kind, NodeKind::Foreach(foreach) if !foreach.parallel);
         while active.reached < end {
             let at = active.reached;
             let stops = match &superstep.tasks[at].state {
@@ -361,7 +379,11 @@ impl Walker {
 
     /// Starts ready tasks, in task order, while there is room.
     pub(super) fn start_ready(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let most = self.setup.max_concurrency.or(self.graph.max_concurrency).map_or(usize::MAX, |most| most as usize);
+        let most = self
+            .setup
+            .max_concurrency
+            .or(self.graph.max_concurrency)
+            .map_or(usize::MAX, |most| most as usize);
         loop {
             let Some(superstep) = &mut self.superstep else { return };
             if self.cancel_requested || superstep.running >= most.max(1) {
@@ -416,7 +438,8 @@ impl Walker {
         let fuel = dispatch.limits.fuel.min(task.reserved);
         if fuel == 0 {
             let total = self.setup.manifest.run_limits().fuel;
-            let message = format!("the run's fuel of {total} is used up, or set aside for tasks before this one");
+            let message =
+                format!("the run's fuel of {total} is used up, or set aside for tasks before this one");
             return self.failed(now, at, Failure::new(Category::Limit, message), fx);
         }
         let task = &mut superstep.tasks[at];
@@ -567,7 +590,12 @@ fn lower(limits: TaskLimits, node: &Node, graph: &crate::graph::NodeLimits) -> T
 
 /// How long to wait before the attempt after `attempt`. Jitter is a draw from the run's seed between half and all of
 /// the interval.
-pub(super) fn back_off(policy: &RetryPolicy, attempt: u32, seed: &crate::digest::Digest, task: &str) -> Duration {
+pub(super) fn back_off(
+    policy: &RetryPolicy,
+    attempt: u32,
+    seed: &crate::digest::Digest,
+    task: &str,
+) -> Duration {
     let longest = policy.max_interval.as_secs_f64();
     let mut seconds = policy.initial_interval.as_secs_f64().min(longest);
     // Multiplied step by step: `powi` may differ in its last bit from machine to machine.

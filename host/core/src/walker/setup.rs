@@ -10,8 +10,8 @@ use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph};
 use crate::json;
 use crate::record::{
-    AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, InterruptRecord, ResultDigest, RunError, Status,
-    StatusRecord, TaskRecord,
+    AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, InterruptRecord, ResultDigest, RunError,
+    Status, StatusRecord, TaskRecord,
 };
 
 /// Which run it is.

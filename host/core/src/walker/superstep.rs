@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::graph::Graph;
 use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Failure, Outcome};
-use crate::graph::Graph;
 use crate::record::{AnswersRecord, Canonical, InterruptRecord, PendingOutcome, TaskRecord, TaskUse};
 use crate::time::Timestamp;
 
@@ -96,14 +96,9 @@ pub(super) enum TaskState {
     /// An attempt is running.
     Running,
     /// An attempt has failed; the next is due.
-    Backoff {
-        due: Timestamp,
-        failure: Failure,
-    },
+    Backoff { due: Timestamp, failure: Failure },
     /// It asks.
-    Interrupted {
-        payload: Arc<Value>,
-    },
+    Interrupted { payload: Arc<Value> },
     /// It has answered.
     Done(Answer),
     /// It has failed for good and the graph handles that.
@@ -141,7 +136,9 @@ impl Superstep {
         let mut pending = Pending::default();
         for task in self.tasks {
             let outcome = match &task.state {
-                TaskState::Done(answer) => Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) }),
+                TaskState::Done(answer) => {
+                    Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) })
+                }
                 TaskState::Handled(failure) => Some(PendingOutcome::Handled { failure: failure.clone() }),
                 TaskState::Interrupted { payload } => Some(PendingOutcome::Interrupted {
                     answered: u32::try_from(task.answers.len()).unwrap_or(u32::MAX),
@@ -150,7 +147,9 @@ impl Superstep {
                 TaskState::Backoff { due, failure } => {
                     Some(PendingOutcome::Retrying { due: *due, failure: failure.clone() })
                 }
-                TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => None,
+                TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => {
+                    None
+                }
             };
             let left = PendingTask {
                 node: self.activated[task.activated].node,
@@ -230,16 +229,25 @@ impl Pending {
 
     /// The open questions, in task order.
     pub(super) fn interrupts(&self, graph: &Graph) -> Vec<InterruptRecord> {
-        let mut asked: Vec<_> = self.0.iter().filter_map(|(task, left)| match &left.outcome {
-            Some(PendingOutcome::Interrupted { answered, payload }) if left.answers.len() <= *answered as usize => {
-                Some((ordinal(task), InterruptRecord {
-                    id: format!("{task}/{answered}"),
-                    node: graph.node(left.node).name.clone(),
-                    payload: payload.clone(),
-                }))
-            }
-            _ => None,
-        }).collect();
+        let mut asked: Vec<_> = self
+            .0
+            .iter()
+            .filter_map(|(task, left)| match &left.outcome {
+                Some(PendingOutcome::Interrupted { answered, payload })
+                    if left.answers.len() <= *answered as usize =>
+                {
+                    Some((
+                        ordinal(task),
+                        InterruptRecord {
+                            id: format!("{task}/{answered}"),
+                            node: graph.node(left.node).name.clone(),
+                            payload: payload.clone(),
+                        },
+                    ))
+                }
+                _ => None,
+            })
+            .collect();
         asked.sort_by_key(|(ordinal, _)| *ordinal);
         asked.into_iter().map(|(_, interrupt)| interrupt).collect()
     }

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
-    Action, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next, Node, NodeIndex, NodeKind,
-    NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary, Reducer, RetryPolicy,
-    StartTarget, StaticInterrupt, TemplateMode,
+    Action, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next, Node, NodeIndex,
+    NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary, Reducer,
+    RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
 };
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::template::ValueTemplate;
@@ -46,12 +46,7 @@ pub(super) fn sketches() -> impl Strategy<Value = Sketch> {
         prop::collection::vec(any::<u8>(), 0..3),
     )
         .prop_map(|(next, kind, flags, retries, waits)| Shape { next, kind, flags, retries, waits });
-    (
-        prop::collection::vec(shape, 1..7),
-        prop::collection::vec(any::<u8>(), 1..3),
-        any::<u16>(),
-        any::<u64>(),
-    )
+    (prop::collection::vec(shape, 1..7), prop::collection::vec(any::<u8>(), 1..3), any::<u16>(), any::<u64>())
         .prop_map(|(nodes, start, switches, salt)| Sketch { nodes, start, switches, salt })
 }
 
@@ -76,7 +71,11 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     };
     let mut start = targets(&sketch.start);
     if start.is_empty() {
-        start = (0..u32::try_from(count).unwrap()).map(NodeIndex).filter(|index| !is_barrier(*index)).take(1).collect();
+        start = (0..u32::try_from(count).unwrap())
+            .map(NodeIndex)
+            .filter(|index| !is_barrier(*index))
+            .take(1)
+            .collect();
     }
     let nodes = sketch.nodes.iter().enumerate().map(|(at, shape)| {
         let barrier = is_barrier(NodeIndex(u32::try_from(at).unwrap()));
@@ -100,13 +99,16 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             (false, true) => Next::First(vec![
                 Edge {
                     to: next_to[..1].to_vec(),
-                    when: Some(Condition::from_json(&json!({"path": "result.n", "op": "lt", "value": 3})).unwrap()),
+                    when: Some(
+                        Condition::from_json(&json!({"path": "result.n", "op": "lt", "value": 3})).unwrap(),
+                    ),
                     label: None,
                 },
                 Edge {
                     to: next_to.clone(),
-                    when: flag(1)
-                        .then(|| Condition::from_json(&json!({"path": "state.sum", "op": "lt", "value": 20})).unwrap()),
+                    when: flag(1).then(|| {
+                        Condition::from_json(&json!({"path": "state.sum", "op": "lt", "value": 20})).unwrap()
+                    }),
                     label: None,
                 },
             ]),

@@ -30,8 +30,6 @@ fn outcome(mut summary: Summary) -> Summary {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     /// 1. Whatever finishes first, the checkpoints are the same, byte for byte.
     #[test]
     fn order_of_completion_does_not_matter(sketch in sketches(), one: u64, other: u64) {

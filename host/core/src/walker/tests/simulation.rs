@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::graphs::double;
-use crate::capability::Manifest;
+use crate::capability::{DispatchPatterns, Manifest};
 use crate::graph::{Durability, Graph};
 use crate::record::{Record, SignedRecord, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
-    Answers, Effect, Event, HandleError, Identity, Persist, PersistId, Restored, Resume, Setup, Summary, TaskSpec,
-    TimerId, Walker,
+    Answers, Effect, Event, HandleError, Identity, Persist, PersistId, Restored, Resume, Setup, Summary,
+    TaskSpec, TimerId, Walker,
 };
 
 /// What a store would hold.
@@ -88,7 +88,7 @@ pub(super) fn setup(graph: &Graph, durability: Durability) -> Setup {
         seed: Setup::default_seed(graph, &inputs),
         inputs,
         initial_state: serde_json::Map::new(),
-        manifest: Arc::new(Manifest::permit_all_for_tests()),
+        manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap())),
         pins: crate::digest::Digest::of_bytes(b"pins"),
         durability,
         max_steps: None,
@@ -154,7 +154,8 @@ impl Simulation {
     }
 
     fn draw(&mut self, below: usize) -> usize {
-        self.order = self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.order =
+            self.order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.order >> 33).unwrap() % below.max(1)
     }
 
@@ -177,9 +178,17 @@ impl Simulation {
             Effect::RunTask(spec) => {
                 let told = &spec.activation;
                 if self.durability == Durability::Sync {
-                    assert_eq!(told.superstep, self.acknowledged_step + 1, "a task before its predecessor's checkpoint");
+                    assert_eq!(
+                        told.superstep,
+                        self.acknowledged_step + 1,
+                        "a task before its predecessor's checkpoint"
+                    );
                 }
-                assert!(!self.kept.contains(&told.task), "task {} runs again though its writes were kept", told.task);
+                assert!(
+                    !self.kept.contains(&told.task),
+                    "task {} runs again though its writes were kept",
+                    told.task
+                );
                 self.running.insert((told.task.as_str().into(), told.attempt), *spec);
             }
             Effect::Abort { task, attempt } => {
@@ -190,7 +199,8 @@ impl Simulation {
                 if let Record::Task(task) = &persist.record
                     && matches!(
                         task.outcome,
-                        crate::record::PendingOutcome::Done { .. } | crate::record::PendingOutcome::Handled { .. }
+                        crate::record::PendingOutcome::Done { .. }
+                            | crate::record::PendingOutcome::Handled { .. }
                     )
                 {
                     self.kept.insert(task.task.clone());
