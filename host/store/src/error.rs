@@ -301,3 +301,84 @@ codes! {
         Self::Held { .. } | Self::Lock { .. } => ErrorCode::Storage,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::sqlite::OpenError;
+    use graph_core::time::Timestamp;
+
+    #[test]
+    fn messages_say_what_and_what_to_do() {
+        let (run, file, namespace) = ("r-7".to_owned(), PathBuf::from("p/runs.db"), String::new());
+        let storage: [StorageError; 5] = [
+            StorageError::Corrupt {
+                file: file.clone(),
+                reason: "database disk image is malformed".to_owned(),
+                readable: "no checkpoint of run r-7 can be read".to_owned(),
+            },
+            StorageError::Full { file: file.clone() },
+            StorageError::Busy { file: file.clone(), seconds: 10 },
+            StorageError::NotWritable { file: file.clone(), reason: "permission denied".to_owned() },
+            StorageError::Io { file: file.clone(), reason: "disk I/O error".to_owned() },
+        ];
+        let mut messages: Vec<(String, ErrorCode)> =
+            storage.iter().map(|error| (error.to_string(), error.code())).collect();
+        macro_rules! add {
+            ($($error:expr),* $(,)?) => {$({
+                let error = $error;
+                messages.push((error.to_string(), error.code()));
+            })*};
+        }
+        let owner = Owner { pid: 42, host: "here".to_owned(), since: Timestamp(0) };
+        let superseded = CommitError::Superseded {
+            run: run.clone(),
+            namespace: namespace.clone(),
+            sequence: 3,
+            newest: 4,
+        };
+        let astray = |newest| CommitError::NotUnderNewest {
+            run: run.clone(),
+            namespace: namespace.clone(),
+            kind: "task",
+            sequence: 3,
+            newest,
+        };
+        add! {
+            CreateRunError::Exists { run: run.clone() },
+            CreateRunError::OutOfRange { run: run.clone(), what: "fuel", number: u64::MAX },
+            SnapshotError::Differs { digest: Digest::of_bytes(b"") },
+            CommitError::NotFound { run: run.clone() },
+            superseded,
+            astray(Some(4)),
+            astray(None),
+            CommitError::Unfit { run: run.clone(), kind: "task", reason: "it is of run s".to_owned() },
+            CommitError::OutOfRange { run: run.clone(), what: "step", number: u64::MAX },
+            ReadError::NotFound { run: run.clone() },
+            ReadError::MissingValue { run: run.clone(), channel: "log".to_owned(), version: 9 },
+            ResolveError::NotFound { name: "r".to_owned() },
+            ResolveError::NoRuns,
+            ResolveError::UnknownName { name: "@first".to_owned() },
+            ResolveError::Ambiguous { name: "r".to_owned(), candidates: vec!["r1".into(), "r2".into()], more: true },
+            AcquireError::NotFound { run: run.clone() },
+            AcquireError::Held { run: run.clone(), holder: Some(owner) },
+            AcquireError::Held { run: run.clone(), holder: None },
+            AcquireError::Lock { file: "p/runs/r-7.lock".into(), reason: "permission denied".to_owned() },
+        }
+        add! {
+            OpenError::Missing { file: file.clone() },
+            OpenError::Folder { folder: "p".into(), reason: "not a directory".to_owned() },
+            OpenError::NotADatabase { file: file.clone() },
+            OpenError::Foreign { file: file.clone(), application_id: 77 },
+            OpenError::Newer { file: file.clone(), found: 7, supported: 1 },
+            OpenError::Unmerged { file, wal: "p/runs.db-wal".into() },
+        }
+        let text = messages.iter().fold(String::new(), |mut text, (message, code)| {
+            let _ = writeln!(text, "{code}: {message}");
+            text
+        });
+        insta::assert_snapshot!(text);
+    }
+}

@@ -19,11 +19,13 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         |reason| StorageError::Corrupt { file: file.clone(), reason, readable: READABLE.to_owned() };
     let Error::SqliteFailure(failure, _) = error else {
         return match error {
-            // A column holds what was never written there.
+            // A column holds what was never written there, or a statement does not fit the tables, which fit every
+            // statement when they were made.
             Error::FromSqlConversionFailure(..)
             | Error::IntegralValueOutOfRange(..)
             | Error::InvalidColumnType(..)
-            | Error::Utf8Error(..) => corrupt(reason),
+            | Error::Utf8Error(..)
+            | Error::SqlInputError { .. } => corrupt(reason),
             _ => StorageError::Io { file, reason },
         };
     };
@@ -39,8 +41,11 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         | (_, ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS | ffi::SQLITE_IOERR_DATA) => {
             corrupt(reason)
         }
-        // Every constraint is one that the program keeps by itself, so it is the file that is wrong.
-        (ErrorCode::ConstraintViolation, _) => corrupt(reason),
+        // Every statement fits the tables as they were made, and every constraint is one that the program keeps by
+        // itself: so it is the file that is wrong.
+        (ErrorCode::Unknown | ErrorCode::SchemaChanged | ErrorCode::ConstraintViolation, _) => {
+            corrupt(reason)
+        }
         _ => StorageError::Io { file, reason },
     }
 }

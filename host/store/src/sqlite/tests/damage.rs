@@ -106,6 +106,21 @@ fn a_column_that_is_not_what_was_written_is_damage() {
 }
 
 #[test]
+fn tables_that_are_not_as_they_were_made_are_damage() {
+    let place = Place::new();
+    place.fill(2);
+    let store = place.store();
+    Connection::open(place.file()).unwrap().execute_batch("DROP TABLE pending").unwrap();
+    for store in [store, place.store()] {
+        let error =
+            store.commit("r", &[checkpoint("r", 2, vec![])], &update(9), Synchronous::Full).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Integrity);
+        assert!(error.to_string().contains("no such table: pending"), "{error}");
+        assert_eq!(store.checkpoint("r", "", At::Latest).unwrap(), Some(checkpoint("r", 1, vec![])));
+    }
+}
+
+#[test]
 fn a_full_disk_keeps_what_was_committed() {
     let place = Place::new();
     let store = place.store();
