@@ -37,13 +37,17 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         (ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied, _) => {
             StorageError::NotWritable { file, reason }
         }
-        (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _)
-        | (_, ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS | ffi::SQLITE_IOERR_DATA) => {
-            corrupt(reason)
-        }
         // Every statement fits the tables as they were made, and every constraint is one that the program keeps by
-        // itself: so it is the file that is wrong.
-        (ErrorCode::Unknown | ErrorCode::SchemaChanged | ErrorCode::ConstraintViolation, _) => {
+        // itself: where one fails, it is the file that is wrong.
+        (
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::Unknown
+            | ErrorCode::SchemaChanged
+            | ErrorCode::ConstraintViolation,
+            _,
+        )
+        | (_, ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS | ffi::SQLITE_IOERR_DATA) => {
             corrupt(reason)
         }
         _ => StorageError::Io { file, reason },
