@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
-
-use super::dsse::{Envelope, EnvelopeError, EnvelopeSignature};
+use super::dsse::{Envelope, EnvelopeError, EnvelopeSignature, MAX_SIGNATURES};
 use super::key::{KeyId, SigningKey};
 use super::shown;
 use super::statement::{ComponentStatement, StatementError};
@@ -338,22 +336,71 @@ pub fn sign_component(statement: &ComponentStatement, key: &SigningKey) -> Resul
     Ok(Envelope::sign(statement.to_payload()?, key).to_text()?)
 }
 
-/// What an envelope says, before any of it is believed: for `inspect`, never for a decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A component's envelope as it says of itself, before anything is believed: to show it, or to sign it too. Never for a
+/// decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvelopeClaims {
-    /// What the signatures say of their keys.
-    pub keys: Vec<String>,
+    envelope: Envelope,
+    /// The statement in it.
+    pub statement: ComponentStatement,
+}
+
+/// An envelope cannot be read or signed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimsError {
+    /// It is no envelope.
+    #[error("the envelope is malformed: {0}")]
+    Envelope(#[from] EnvelopeError),
+    /// What it holds is no statement about a component.
+    #[error("what the envelope holds is not a statement about a component: {0}")]
+    Statement(#[from] StatementError),
+    /// The statement is about other bytes.
+    #[error("the envelope is for another component: it states {stated}, the component has {actual}")]
+    OtherComponent {
+        /// The digest in the statement.
+        stated: Digest,
+        /// The digest of the component.
+        actual: Digest,
+    },
+    /// The key has signed it already.
+    #[error("the key {0} has signed this envelope already")]
+    AlreadySigned(KeyId),
+    /// It would have more signatures than are read.
+    #[error("the envelope has {MAX_SIGNATURES} signatures already, more are not read")]
+    Full,
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] SignError),
 }
 
 impl EnvelopeClaims {
-    /// Reads the claims of an envelope.
-    pub fn read(text: &str) -> Result<Self, EnvelopeError> {
+    /// Reads an envelope without verifying it.
+    pub fn read(text: &str) -> Result<Self, ClaimsError> {
         let envelope = Envelope::parse(text)?;
-        Ok(Self { keys: envelope.signatures.iter().map(|signed| shown(&signed.keyid)).collect() })
+        let statement = ComponentStatement::parse(envelope.unverified())?;
+        Ok(Self { envelope, statement })
     }
 
-    /// The keys as ids, where they are.
-    pub fn key_ids(&self) -> impl Iterator<Item = KeyId> {
-        self.keys.iter().filter_map(|key| key.parse().ok())
+    /// What its signatures say of their keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.envelope.signatures.iter().map(|signed| signed.keyid.as_str())
+    }
+
+    /// The text of the envelope with one more signature over the same statement, for someone who vouches for it too.
+    pub fn countersign(&self, component: &[u8], key: &SigningKey) -> Result<String, ClaimsError> {
+        let (stated, actual) = (self.statement.subject, Digest::of_bytes(component));
+        if stated != actual {
+            return Err(ClaimsError::OtherComponent { stated, actual });
+        }
+        let public = key.verifying_key();
+        if self.envelope.signatures.iter().any(|signed| self.envelope.opened(signed, &public).is_some()) {
+            return Err(ClaimsError::AlreadySigned(key.id()));
+        }
+        if self.envelope.signatures.len() >= MAX_SIGNATURES {
+            return Err(ClaimsError::Full);
+        }
+        let mut envelope = self.envelope.clone();
+        envelope.signatures.extend(Envelope::sign(envelope.unverified().to_vec(), key).signatures);
+        Ok(envelope.to_text().map_err(SignError)?)
     }
 }

@@ -142,6 +142,11 @@ impl Envelope {
             .then_some(&*self.payload)
     }
 
+    /// The payload, whoever put it there.
+    pub(super) fn unverified(&self) -> &[u8] {
+        &self.payload
+    }
+
     /// Whether a signature's hint names this key.
     pub(super) fn hints_at(signed: &EnvelopeSignature, id: KeyId) -> bool {
         signed.keyid == id.to_string()

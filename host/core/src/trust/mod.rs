@@ -10,7 +10,9 @@ mod store;
 mod structure;
 mod text;
 
-pub use component::{EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component};
+pub use component::{
+    ClaimsError, EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component,
+};
 pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
 pub use file::EditError;
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};

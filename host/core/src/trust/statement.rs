@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{objects_at, shown};
 use crate::capability::{CapabilityKind, Ceiling};
 use crate::digest::Digest;
+use crate::id::ItemId;
 use crate::json;
 use crate::limits::TaskLimits;
 use crate::node::{Description, WORLD};
@@ -220,13 +221,9 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
     )
 }
 
-/// Segments of letters, digits, `_` and `-`, joined by `/`.
+/// An item id without a version.
 pub(super) fn is_item_id(id: &str) -> bool {
-    id.len() <= 255
-        && id.split('/').all(|segment| {
-            !segment.is_empty()
-                && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-        })
+    ItemId::parse(id).is_ok_and(|id| id.version().is_none())
 }
 
 /// Semantic Versioning 2.0.0, as far as its alphabet goes.

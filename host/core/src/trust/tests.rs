@@ -307,6 +307,18 @@ fn one_good_signature_is_enough_and_a_bad_one_does_not_hide_it() {
     );
 }
 
+#[test]
+fn a_second_signer_vouches_for_the_same_statement() {
+    let claims = EnvelopeClaims::read(&envelope(&key(2))).unwrap();
+    assert_eq!(claims.statement.predicate, predicate());
+    let both = claims.countersign(&bytes(), &key(1)).unwrap();
+    assert!(verify(bytes(), Some(&both), &store(), ID).is_ok());
+    let other = TrustStore::new(vec![entry("two", &key(2), &["*"])]);
+    assert!(verify(bytes(), Some(&both), &other, ID).is_ok());
+    assert!(matches!(claims.countersign(&bytes(), &key(2)), Err(ClaimsError::AlreadySigned(_))));
+    assert!(matches!(claims.countersign(b"other", &key(1)), Err(ClaimsError::OtherComponent { .. })));
+}
+
 fn flip(bytes: &mut [u8], at: prop::sample::Index, bit: u8) {
     let at = at.index(bytes.len());
     bytes[at] ^= 1 << bit;
