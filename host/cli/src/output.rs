@@ -56,6 +56,17 @@ impl Output {
         quiet_pipe(writeln!(io::stdout().lock(), "{text}"))
     }
 
+    /// Prints a report: its JSON document with `--json`, otherwise what `render` makes of it for people.
+    pub fn show(self, report: &impl serde::Serialize, render: impl FnOnce() -> String) -> Result<()> {
+        if self.json {
+            let value = serde_json::to_value(report)
+                .map_err(|error| Error::storage(format!("the result cannot be written as JSON: {error}")))?;
+            self.document(&value)
+        } else {
+            self.line(render())
+        }
+    }
+
     /// Prints a line of the result, for people. Styles are dropped where stdout is no terminal, or with `NO_COLOR`.
     pub fn line(self, text: impl Display) -> Result<()> {
         quiet_pipe(writeln!(anstream::stdout().lock(), "{text}"))

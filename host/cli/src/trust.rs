@@ -1,12 +1,13 @@
 //! The keys that count for a command: the user's trust store, and the files that the command line names.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use graph_core::trust::TrustStore;
+use graph_core::trust::{EditError, TrustStore};
 
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::{Home, create_private_folder, write_atomic};
 use crate::output::Output;
 use crate::project;
 
@@ -25,10 +26,64 @@ pub fn load(home: &Home, named: &[PathBuf], output: Output) -> Result<TrustStore
     Ok(store)
 }
 
+/// Edits a trust store: its text goes through `change`, and the file appears whole or not at all. Edits of several
+/// processes come one after the other.
+pub fn edit(path: &Path, change: impl FnOnce(&str, &str) -> Result<String, EditError>) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create_private_folder(folder)?;
+    let lock_path = folder.join(".trust.lock");
+    let lock = File::create(&lock_path).map_err(|error| Error::write("the lock file", &lock_path, &error))?;
+    lock.lock().map_err(|error| Error::write("the lock file", &lock_path, &error))?;
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Error::read("the trust store", path, &error)),
+    };
+    let edited = change(&project::shown(path), &text).map_err(|error| match error {
+        EditError::Invalid(problems) => problems.into(),
+        EditError::Exists(_) => {
+            Error::usage(error.to_string()).help(format!("edit {} to change an entry", path.display()))
+        }
+        EditError::NotFound(_) => {
+            Error::not_found(error.to_string()).help("`graph-host trust list` shows the keys and their ids")
+        }
+    })?;
+    write_atomic(path, edited.as_bytes(), false)
+        .map_err(|error| Error::write("the trust store", path, &error))
+}
+
 fn parse(path: &Path, text: &str, output: Output) -> Result<TrustStore> {
     let (store, warnings) = TrustStore::from_yaml(&project::shown(path), text)?;
     if !warnings.is_empty() {
         output.report(&warnings);
     }
     Ok(store)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_core::trust::Revocation;
+
+    use super::*;
+    use crate::exit::Exit;
+
+    #[test]
+    fn a_broken_or_missing_store_is_an_error_and_not_an_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().to_owned());
+        let output = Output::new(true);
+        assert!(load(&home, &[], output).unwrap().keys().is_empty());
+        let other = folder.path().join("other.yaml");
+        let named = std::slice::from_ref(&other);
+        assert_eq!(load(&home, named, output).unwrap_err().exit(), Exit::NotFound);
+        std::fs::write(&other, "keys: 1").unwrap();
+        assert_eq!(load(&home, named, output).unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(edit(&other, |_, text| Ok(text.to_owned())).map_err(|error| error.exit()), Ok(()));
+        let refused = edit(&other, |name, text| TrustStore::revoke(name, text, "x", Revocation::Always));
+        assert_eq!(refused.unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "keys: 1");
+        std::fs::write(home.trust_file(), [0xff]).unwrap();
+        assert_eq!(load(&home, &[], output).unwrap_err().exit(), Exit::InvalidDocument);
+    }
 }

@@ -1,0 +1,186 @@
+//! `graph-host keys`: the key pairs with which their user signs.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use graph_core::trust::VerifyingKey;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::keys::{KeyPair, Pairs, verifying_key};
+use graph_host::output::{BOLD, DIM, styled};
+use graph_host::project::shown;
+use serde::Serialize;
+
+/// Make and show the keys that you sign with
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make an Ed25519 key pair
+    Generate(Generate),
+    /// List your key pairs
+    List,
+    /// Show the public half of a key
+    Show(Show),
+}
+
+#[derive(Debug, clap::Args)]
+struct Generate {
+    /// What to call it: letters, digits, `_` and `-`
+    name: String,
+    /// Put the two files into this folder, not into your own space
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Replace a key of that name; the old one is gone for good
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Show {
+    /// The name of a key of yours, or a file with a public key
+    key: String,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    match args.command {
+        Command::Generate(args) => {
+            let report = generate(args, context)?;
+            output.show(&report, || report.render())?;
+        }
+        Command::List => {
+            let report = list(context)?;
+            output.show(&report, || report.render())?;
+        }
+        Command::Show(args) => {
+            let report = show(&args.key, context)?;
+            output.show(&report, || report.render())?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// A key pair as `keys generate` and `keys list` show it.
+#[derive(Debug, Serialize)]
+struct PairReport {
+    name: String,
+    id: String,
+    public: String,
+    private_file: String,
+    public_file: String,
+}
+
+impl From<KeyPair> for PairReport {
+    fn from(pair: KeyPair) -> Self {
+        Self {
+            id: pair.public.id().to_string(),
+            public: pair.public.hex(),
+            private_file: shown(&pair.private_file),
+            public_file: shown(&pair.public_file),
+            name: pair.name,
+        }
+    }
+}
+
+impl PairReport {
+    fn render(&self) -> String {
+        let Self { name, id, private_file, public_file, .. } = self;
+        let field = |name: &str| styled(DIM, format_args!("{name:<8}"));
+        format!(
+            "{} {}\n{} {id}\n{} {private_file}\n{} {public_file}\n\n{}",
+            field("key"),
+            styled(BOLD, name),
+            field("id"),
+            field("private"),
+            field("public"),
+            styled(
+                DIM,
+                format_args!(
+                    "Keep the private file to yourself and a copy of it in a safe place. Whoever is to trust what you sign runs\n  \
+                     graph-host trust add {name} --key {public_file} --items 'YOUR-ITEMS/*'"
+                )
+            )
+        )
+    }
+}
+
+fn generate(args: Generate, context: &Context) -> Result<PairReport> {
+    let pairs = args.out.map_or_else(|| Pairs::of(&context.home), Pairs::at);
+    pairs.generate(&args.name, args.force).map(PairReport::from)
+}
+
+#[derive(Debug, Serialize)]
+struct ListReport {
+    folder: String,
+    keys: Vec<PairReport>,
+    unusable: Vec<UnusableReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnusableReport {
+    name: String,
+    message: String,
+}
+
+fn list(context: &Context) -> Result<ListReport> {
+    let pairs = Pairs::of(&context.home);
+    let mut report =
+        ListReport { folder: shown(&context.home.keys()), keys: Vec::new(), unusable: Vec::new() };
+    for name in pairs.names()? {
+        match pairs.get(&name) {
+            Ok(pair) => report.keys.push(pair.into()),
+            Err(error) => {
+                report.unusable.push(UnusableReport { name, message: error.message().to_owned() });
+            }
+        }
+    }
+    Ok(report)
+}
+
+impl ListReport {
+    fn render(&self) -> String {
+        if self.keys.is_empty() && self.unusable.is_empty() {
+            return format!("no keys in {}\nmake one with `graph-host keys generate NAME`", self.folder);
+        }
+        let names = self.keys.iter().map(|key| &key.name).chain(self.unusable.iter().map(|key| &key.name));
+        let width = names.map(String::len).max().unwrap_or(0);
+        let mut text = String::new();
+        for key in &self.keys {
+            let name = styled(BOLD, format_args!("{:width$}", key.name));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name}  {}  {}", key.id, styled(DIM, &key.private_file));
+        }
+        for key in &self.unusable {
+            let _ = writeln!(text, "{:width$}  unusable: {}", key.name, key.message);
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ShowReport {
+    id: String,
+    public: String,
+    pem: String,
+}
+
+fn show(key: &str, context: &Context) -> Result<ShowReport> {
+    let key: VerifyingKey = verifying_key(&context.home, key)?;
+    let pem = key.to_pem().map_err(|error| Error::storage(error.to_string()))?;
+    Ok(ShowReport { id: key.id().to_string(), public: key.hex(), pem })
+}
+
+impl ShowReport {
+    fn render(&self) -> String {
+        // What stands before a PEM block is a comment to whoever reads the block.
+        format!("id      {}\npublic  {}\n\n{}", self.id, self.public, self.pem.trim_end())
+    }
+}

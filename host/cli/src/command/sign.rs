@@ -1,0 +1,159 @@
+//! `graph-host sign`: vouch for a component or a text item.
+
+use std::path::PathBuf;
+
+use graph_core::capability::Ceiling;
+use graph_core::time::Timestamp;
+use graph_core::trust::{CommentMark, ComponentStatement, SigningKey, sign_text};
+use graph_host::context::{Context, now};
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::items::envelope_path;
+use graph_host::keys::signing_key;
+use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
+use graph_host::project::shown;
+use graph_host::signing::{Target, countersign, replace_text};
+use serde::Serialize;
+
+use super::trust::ceiling_text;
+
+/// Sign a component, a graph or another text item
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A component (`.wasm`; its envelope is written beside it), or a text item (a line is put into it)
+    file: PathBuf,
+    /// The key to sign with: the name of one of yours, or a file
+    #[arg(long, value_name = "KEY")]
+    key: String,
+    /// The item that it is; below `.ai/tools` it follows from the path
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Vouch for the statement that a component's envelope already holds, beside those who signed it
+    #[arg(long, conflicts_with = "time")]
+    add: bool,
+    /// The time that a text item's line states, for signatures that can be made again; without it, now
+    #[arg(long, value_name = "TIME")]
+    time: Option<Timestamp>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let report = sign(args, context)?;
+    context.output.show(&report, || report.render())?;
+    Ok(Exit::Ok)
+}
+
+/// What was signed.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// The file that carries the signature.
+    file: String,
+    item: String,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interfaces: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ceiling: Option<Ceiling>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_at: Option<String>,
+    key_id: String,
+}
+
+fn sign(args: &Args, context: &Context) -> Result<Report> {
+    let key = signing_key(&context.home, &args.key)?;
+    match Target::read(&args.file)? {
+        Target::Component { bytes } => {
+            if args.time.is_some() {
+                return Err(Error::usage(
+                    "`--time` goes with a text item; a component's statement has no time",
+                ));
+            }
+            let envelope = envelope_path(&args.file);
+            if !args.add {
+                return Err(Error::usage("a component is signed together with what it says of itself")
+                    .help("`graph-host build` makes and signs its envelope; `--add` signs an envelope that is there"));
+            }
+            let statement = countersign(&envelope, &bytes, args.id.as_deref(), &key)?;
+            let file = shown(&envelope);
+            Ok(component_report(file, statement, &key))
+        }
+        Target::Text { text, mark } => text_item(args, &text, mark, &key),
+    }
+}
+
+fn component_report(file: String, statement: ComponentStatement, key: &SigningKey) -> Report {
+    let predicate = statement.predicate;
+    Report {
+        file,
+        item: predicate.id,
+        kind: "component",
+        version: Some(predicate.version),
+        digest: Some(statement.subject.to_string()),
+        summary: Some(predicate.description.summary),
+        interfaces: Some(predicate.interfaces),
+        ceiling: Some(predicate.ceiling),
+        signed_at: None,
+        key_id: key.id().to_string(),
+    }
+}
+
+fn text_item(args: &Args, text: &str, mark: CommentMark, key: &SigningKey) -> Result<Report> {
+    if args.add {
+        return Err(Error::usage("`--add` goes with a component; a text item has one signature line"));
+    }
+    let id = Target::id(args.id.as_deref(), &args.file)?;
+    let at = args.time.unwrap_or_else(now);
+    let signed = sign_text(id.path(), text, mark, key, at);
+    replace_text(&args.file, &signed)?;
+    Ok(Report {
+        file: shown(&args.file),
+        item: id.path().to_owned(),
+        kind: "text",
+        version: None,
+        digest: None,
+        summary: None,
+        interfaces: None,
+        ceiling: None,
+        signed_at: Some(at.to_string()),
+        key_id: key.id().to_string(),
+    })
+}
+
+impl Report {
+    fn render(&self) -> String {
+        let version = self.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+        let mut lines = vec![format!(
+            "{} {}{version} {}",
+            styled(GOOD, "signed"),
+            styled(BOLD, &self.item),
+            styled(DIM, &self.file)
+        )];
+        let mut field = |name: &str, value: &str| {
+            lines.push(format!("  {} {}", styled(DIM, format_args!("{name:<10}")), printable(value)));
+        };
+        let interfaces = self.interfaces.as_ref().map(|interfaces| match interfaces.as_slice() {
+            [] => "nothing".to_owned(),
+            some => some.join(", "),
+        });
+        let ceiling = self.ceiling.as_ref().map(ceiling_text);
+        let fields = [
+            ("says", &self.summary),
+            ("digest", &self.digest),
+            ("imports", &interfaces),
+            ("at most", &ceiling),
+            ("signed at", &self.signed_at),
+        ];
+        for (name, value) in fields {
+            if let Some(value) = value {
+                field(name, value);
+            }
+        }
+        field("key", &self.key_id);
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,269 @@
+//! `graph-host trust`: whose signatures count.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use graph_core::capability::{CapabilityKind, Ceiling};
+use graph_core::time::Timestamp;
+use graph_core::trust::{ItemPattern, Revocation, TrustStore, TrustedKey};
+use graph_host::context::{Context, now};
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::keys::verifying_key;
+use graph_host::output::{BAD, BOLD, CAUTION, DIM, GOOD, printable, styled};
+use graph_host::project::shown;
+use graph_host::trust;
+use serde::Serialize;
+
+/// Say whose signatures count, for which items, how far and how long
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Trust a key, within bounds
+    Add(Add),
+    /// List the keys that are trusted
+    List(List),
+    /// Stop trusting a key
+    Revoke(Revoke),
+}
+
+#[derive(Debug, clap::Args)]
+struct Add {
+    /// What to call it
+    name: String,
+    /// The public key: a PEM file, 64 hexadecimal digits, or the name of a key of yours
+    #[arg(long, value_name = "KEY")]
+    key: String,
+    /// The items that it may sign; `*` stands for any characters, as in `acme/*`
+    #[arg(long, value_name = "PATTERN", required = true, num_args = 1..)]
+    items: Vec<String>,
+    /// The most that its components may be granted besides logging: clocks, random, filesystem
+    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
+    may: Vec<CapabilityKind>,
+    /// When it begins to count: 2030-01-31 (its first moment in UTC) or 2030-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME")]
+    not_before: Option<Timestamp>,
+    /// When it ceases to count
+    #[arg(long, value_name = "TIME")]
+    not_after: Option<Timestamp>,
+    /// Edit this trust store, not your own
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
+    /// List the keys of this file too
+    #[arg(long, value_name = "FILE")]
+    trust: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Revoke {
+    /// The key's name, its id, or the first twelve digits of its id or more
+    key: String,
+    /// Since when it is not to be trusted; without it, all along
+    #[arg(long, value_name = "TIME")]
+    since: Option<Timestamp>,
+    /// Edit this trust store, not your own
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Reads the name of a capability.
+pub(super) fn kind(text: &str) -> Result<CapabilityKind, String> {
+    CapabilityKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+        format!("one of {} is needed", CapabilityKind::ALL.map(CapabilityKind::as_str).join(", "))
+    })
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    match args.command {
+        Command::Add(args) => {
+            let report = add(args, context)?;
+            output.show(&report, || format!("trusted in {}\n{}", report.file, report.key.render()))?;
+        }
+        Command::List(args) => {
+            let report = list(&args, context)?;
+            output.show(&report, || report.render())?;
+        }
+        Command::Revoke(args) => {
+            let report = revoke(args, context)?;
+            output.show(&report, || format!("revoked in {}\n{}", report.file, report.key.render()))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// A trusted key as it is shown.
+#[derive(Debug, Serialize)]
+pub(super) struct TrustedReport {
+    name: String,
+    id: String,
+    public: String,
+    standing: Counts,
+    items: Vec<ItemPattern>,
+    ceiling: Ceiling,
+    not_before: Option<String>,
+    not_after: Option<String>,
+    revoked: Option<String>,
+}
+
+/// Whether a key counts now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Counts {
+    Valid,
+    NotYetValid,
+    Expired,
+    Revoked,
+}
+
+impl TrustedReport {
+    pub(super) fn of(key: &TrustedKey, at: Timestamp) -> Self {
+        let standing = if key.is_revoked(at) {
+            Counts::Revoked
+        } else if key.not_before.is_some_and(|from| at < from) {
+            Counts::NotYetValid
+        } else if key.not_after.is_some_and(|until| at > until) {
+            Counts::Expired
+        } else {
+            Counts::Valid
+        };
+        Self {
+            name: key.name.clone(),
+            id: key.id().to_string(),
+            public: key.key.hex(),
+            standing,
+            items: key.items.clone(),
+            ceiling: key.ceiling.clone(),
+            not_before: key.not_before.map(|time| time.to_string()),
+            not_after: key.not_after.map(|time| time.to_string()),
+            revoked: key.revoked.map(|revocation| match revocation {
+                Revocation::Always => "all along".to_owned(),
+                Revocation::Since(since) => format!("since {since}"),
+            }),
+        }
+    }
+
+    pub(super) fn render(&self) -> String {
+        let (style, standing) = match self.standing {
+            Counts::Valid => (GOOD, "valid"),
+            Counts::NotYetValid => (CAUTION, "not yet valid"),
+            Counts::Expired => (BAD, "expired"),
+            Counts::Revoked => (BAD, "revoked"),
+        };
+        let mut text = format!("{}  {}\n", styled(BOLD, printable(&self.name)), styled(style, standing));
+        let mut field = |name: &str, value: &str| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {} {value}", styled(DIM, format_args!("{name:<10}")));
+        };
+        field("id", &self.id);
+        let items: Vec<_> = self.items.iter().map(ItemPattern::as_str).collect();
+        field("items", &items.join(", "));
+        field("ceiling", &ceiling_text(&self.ceiling));
+        for (name, time) in
+            [("from", &self.not_before), ("until", &self.not_after), ("revoked", &self.revoked)]
+        {
+            if let Some(time) = time {
+                field(name, time);
+            }
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+/// A ceiling on one line.
+pub(super) fn ceiling_text(ceiling: &Ceiling) -> String {
+    let mut parts: Vec<String> = ceiling.kinds.iter().map(ToString::to_string).collect();
+    if let Some(limits) = ceiling.limits {
+        let timeout = u64::try_from(limits.timeout.as_millis()).unwrap_or(u64::MAX);
+        let bounds = [
+            ("fuel", limits.fuel, ""),
+            ("memory", limits.memory, " bytes"),
+            ("timeout", timeout, " ms"),
+            ("output", limits.output, " bytes"),
+            ("log", limits.log, " bytes"),
+        ];
+        let bounds = bounds.into_iter().filter(|(_, bound, _)| *bound != u64::MAX);
+        parts.extend(bounds.map(|(name, bound, unit)| format!("{name} ≤ {bound}{unit}")));
+    }
+    parts.join(", ")
+}
+
+#[derive(Debug, Serialize)]
+struct EditReport {
+    file: String,
+    key: TrustedReport,
+}
+
+fn add(args: Add, context: &Context) -> Result<EditReport> {
+    if args.name.trim().is_empty() || args.name.contains(char::is_control) {
+        return Err(Error::usage("a key's name is a text on one line"));
+    }
+    if let (Some(from), Some(until)) = (args.not_before, args.not_after)
+        && from > until
+    {
+        return Err(Error::usage("`--not-after` lies before `--not-before`: the key would never count"));
+    }
+    let items = args.items.iter().map(|text| ItemPattern::parse(text));
+    let key = TrustedKey {
+        key: verifying_key(&context.home, &args.key)?,
+        items: items.collect::<Result<_, _>>().map_err(|error| Error::usage(error.to_string()))?,
+        ceiling: Ceiling::of(args.may),
+        not_before: args.not_before,
+        not_after: args.not_after,
+        revoked: None,
+        name: args.name,
+    };
+    let file = args.file.unwrap_or_else(|| context.home.trust_file());
+    trust::edit(&file, |name, text| TrustStore::add(name, text, &key))?;
+    Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
+}
+
+fn revoke(args: Revoke, context: &Context) -> Result<EditReport> {
+    let file = args.file.unwrap_or_else(|| context.home.trust_file());
+    let revocation = args.since.map_or(Revocation::Always, Revocation::Since);
+    let mut revoked = None;
+    trust::edit(&file, |name, text| {
+        let edited = TrustStore::revoke(name, text, &args.key, revocation)?;
+        let (store, _) =
+            TrustStore::from_yaml(name, &edited).map_err(graph_core::trust::EditError::Invalid)?;
+        revoked = store.find(&args.key).cloned();
+        Ok(edited)
+    })?;
+    match revoked {
+        Some(key) => Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) }),
+        None => Err(Error::not_found(format!("the trust store has no key `{}`", args.key))),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ListReport {
+    file: String,
+    keys: Vec<TrustedReport>,
+}
+
+fn list(args: &List, context: &Context) -> Result<ListReport> {
+    let store = trust::load(&context.home, &args.trust, context.output)?;
+    let at = now();
+    let keys = store.keys().iter().map(|key| TrustedReport::of(key, at)).collect();
+    Ok(ListReport { file: shown(&context.home.trust_file()), keys })
+}
+
+impl ListReport {
+    fn render(&self) -> String {
+        if self.keys.is_empty() {
+            return format!("no key is trusted in {}", self.file);
+        }
+        self.keys.iter().map(TrustedReport::render).collect::<Vec<_>>().join("\n\n")
+    }
+}

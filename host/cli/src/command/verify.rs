@@ -1,0 +1,172 @@
+//! `graph-host verify`: who signed a component or a text item, and whether it counts.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use graph_core::capability::Ceiling;
+use graph_core::id::ItemId;
+use graph_core::trust::{
+    KeyId, Standing, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
+};
+use graph_host::context::{Context, now};
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::items::{envelope_path, refused};
+use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
+use graph_host::project::shown;
+use graph_host::signing::Target;
+use graph_host::trust;
+use serde::Serialize;
+
+use super::trust::{TrustedReport, ceiling_text};
+
+/// Check the signature of a component, a graph or another text item
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A component (`.wasm`, its envelope beside it), or a text item
+    file: PathBuf,
+    /// The item that it is used as; below `.ai/tools` it follows from the path
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// The envelope, if it does not lie beside the component
+    #[arg(long, value_name = "FILE")]
+    envelope: Option<PathBuf>,
+    /// Trust the keys of this file too
+    #[arg(long, value_name = "FILE")]
+    trust: Vec<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let report = verify(args, context)?;
+    context.output.show(&report, || report.render())?;
+    Ok(Exit::Ok)
+}
+
+/// What holds for a file that verified.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    item: String,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_at: Option<String>,
+    signer: TrustedReport,
+    /// What the component may be granted at most: its statement and its key together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ceiling: Option<Ceiling>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interfaces: Option<Vec<String>>,
+}
+
+fn verify(args: &Args, context: &Context) -> Result<Report> {
+    let store = trust::load(&context.home, &args.trust, context.output)?;
+    let target = Target::read(&args.file)?;
+    match target {
+        Target::Component { bytes } => {
+            let beside = envelope_path(&args.file);
+            let envelope = Target::read_envelope(args.envelope.as_ref().unwrap_or(&beside))?;
+            if let (Some(named), None) = (&args.envelope, &envelope) {
+                return Err(Error::not_found(format!("the envelope {} does not exist", shown(named))));
+            }
+            let id = Target::id(args.id.as_deref(), &args.file)?;
+            let verified =
+                VerifiedComponent::verify(bytes, envelope.as_deref(), &store, &id.to_string(), now());
+            component(args, &store, &id, &verified.map_err(|error| refused(&error))?)
+        }
+        Target::Text { text, .. } => {
+            if args.envelope.is_some() {
+                return Err(Error::usage(
+                    "`--envelope` goes with a component; a text carries its signature itself",
+                ));
+            }
+            let id = Target::id(args.id.as_deref(), &args.file)?;
+            text_item(args, &store, &id, &text)
+        }
+    }
+}
+
+fn component(args: &Args, store: &TrustStore, id: &ItemId, verified: &VerifiedComponent) -> Result<Report> {
+    let Standing::Signed { key, .. } = verified.standing() else {
+        return Err(refused(&VerifyError::Unsigned { id: id.to_string() }));
+    };
+    Ok(Report {
+        file: shown(&args.file),
+        item: verified.id().to_owned(),
+        kind: "component",
+        version: verified.version().map(str::to_owned),
+        digest: Some(verified.digest().to_string()),
+        signed_at: None,
+        signer: signer(store, key.id, id)?,
+        ceiling: Some(verified.ceiling()),
+        interfaces: verified.statement().map(|statement| statement.predicate.interfaces.clone()),
+    })
+}
+
+fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result<Report> {
+    let name = shown(&args.file);
+    match verify_text(id.path(), text, store, now()) {
+        TextStanding::Signed { key, time, .. } => Ok(Report {
+            file: name,
+            item: id.path().to_owned(),
+            kind: "text",
+            version: None,
+            digest: None,
+            signed_at: Some(time.to_string()),
+            signer: signer(store, key.id, id)?,
+            ceiling: None,
+            interfaces: None,
+        }),
+        TextStanding::Unsigned => {
+            Err(Error::integrity(format!("{name} is not signed")).help("sign it with `graph-host sign`"))
+        }
+        TextStanding::Legacy { fingerprint } => Err(Error::integrity(format!(
+            "{name} carries a signature line of Rye's, by `{fingerprint}`; it does not cover the whole file and proves nothing here"
+        ))
+        .help("sign it with `graph-host sign`")),
+        TextStanding::Invalid(refusal) => Err(Error::integrity(format!("{name}: {refusal}"))),
+    }
+}
+
+/// The entry of the trust store by which the signature counts.
+fn signer(store: &TrustStore, key: KeyId, item: &ItemId) -> Result<TrustedReport> {
+    let at = now();
+    match store.allow(key, item.path(), at) {
+        Some(Ok(entry)) => Ok(TrustedReport::of(entry, at)),
+        _ => Err(Error::integrity(format!("the key {key} ceased to count while it was checked"))),
+    }
+}
+
+impl Report {
+    fn render(&self) -> String {
+        let version = self.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+        let mut text = format!(
+            "{} {}{version} {}\n",
+            styled(GOOD, "verified"),
+            styled(BOLD, &self.item),
+            styled(DIM, printable(&self.file)),
+        );
+        let mut field = |name: &str, value: &str| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {} {value}", styled(DIM, format_args!("{name:<10}")));
+        };
+        if let Some(digest) = &self.digest {
+            field("digest", digest);
+        }
+        if let Some(time) = &self.signed_at {
+            field("signed at", time);
+        }
+        if let Some(interfaces) = self.interfaces.as_ref().filter(|interfaces| !interfaces.is_empty()) {
+            field("imports", &interfaces.join(", "));
+        }
+        if let Some(ceiling) = &self.ceiling {
+            field("at most", &ceiling_text(ceiling));
+        }
+        text.push_str("signed by ");
+        text.push_str(&self.signer.render());
+        text
+    }
+}
