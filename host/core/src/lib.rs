@@ -16,6 +16,7 @@ pub mod record;
 pub mod schema;
 pub mod template;
 pub mod time;
+pub mod topology;
 pub mod trust;
 pub mod walker;
 pub mod yaml;

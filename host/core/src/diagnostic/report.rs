@@ -200,6 +200,11 @@ impl Problems {
         }
     }
 
+    /// Whether further problems are dropped: a reader need not work out the best help for them.
+    pub fn is_full(&self) -> bool {
+        self.len() >= Self::MOST && self.has_errors()
+    }
+
     /// Whether any of the problems is an error.
     pub fn has_errors(&self) -> bool {
         self.list.borrow().iter().any(|problem| problem.severity == Severity::Error)

@@ -153,6 +153,9 @@ impl<'n> Fields<'n> {
             if self.known.contains(&name) {
                 continue;
             }
+            if self.problems.is_full() {
+                return;
+            }
             let message = format!("`{}` is not a key of {}", crate::diagnostic::excerpt(name), self.what);
             let problem = Diagnostic::error(codes::UNKNOWN_KEY, entry.key.span, message).label("unknown key");
             let help = match nearest(name, self.known.iter().copied()) {

@@ -1,0 +1,268 @@
+//! The keys of `config`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::scope::{IN_OUTPUT, IN_START, Reader};
+use super::{check, later, node};
+use crate::diagnostic::{Diagnostic, Problems, codes};
+use crate::digest::Digest;
+use crate::graph::{
+    Channel, Durability, Graph, NodeIndex, NodeLimits, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
+    Reducer, StartTarget, TemplateMode,
+};
+use crate::id;
+use crate::yaml::{Entry, Fields, Mapping, Node, Yaml};
+
+/// Reads a `config`. The graph's id, digest and schema are the caller's to fill in. `None`, or an error among the
+/// problems, means that it cannot be used.
+pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems: &Problems) -> Option<Graph> {
+    let mut fields = Fields::open(config, "`config`", problems)?;
+    let entries = fields
+        .required("nodes")
+        .and_then(|nodes| nodes.mapping("`nodes`", problems))
+        .map(|nodes| ordered(nodes, order))
+        .unwrap_or_default();
+    let channel_entries = fields.filled("channels").and_then(|node| node.mapping("`channels`", problems));
+    let reader = reader(&entries, channel_entries, text, problems);
+
+    let start = fields.required("start").map(|node| start(node, &reader)).unwrap_or_default();
+    let channels =
+        channel_entries.into_iter().flatten().filter_map(|entry| channel(entry, &reader)).collect();
+    let limits = fields
+        .filled("limits")
+        .and_then(|node| Fields::open(node, "`limits`", problems))
+        .map(|mut fields| {
+            let limits = limits(&mut fields);
+            fields.finish();
+            limits
+        })
+        .unwrap_or_default();
+    let mut graph = Graph {
+        id: String::new(),
+        digest: Digest::from_bytes([0; 32]),
+        document: Arc::new(Value::Null),
+        description: None,
+        input_schema: None,
+        start,
+        nodes: Vec::new(),
+        channels,
+        max_steps: fields.u64("max_steps", 1..=u64::MAX).unwrap_or(100),
+        on_max_steps: fields
+            .choice(
+                "on_max_steps",
+                &[
+                    ("fail", OnMaxSteps::Fail),
+                    ("return_last", OnMaxSteps::ReturnLast),
+                    ("return_with_flag", OnMaxSteps::ReturnWithFlag),
+                ],
+            )
+            .unwrap_or_default(),
+        on_error: fields
+            .choice("on_error", &[("fail", OnError::Fail), ("continue", OnError::Continue)])
+            .unwrap_or_default(),
+        on_no_match: fields
+            .choice("on_no_match", &[("end", OnNoMatch::End), ("fail", OnNoMatch::Fail)])
+            .unwrap_or_default(),
+        on_stalled_barrier: fields
+            .choice(
+                "on_stalled_barrier",
+                &[
+                    ("warn", OnStalledBarrier::Warn),
+                    ("fail", OnStalledBarrier::Fail),
+                    ("release", OnStalledBarrier::Release),
+                ],
+            )
+            .unwrap_or_default(),
+        max_concurrency: fields
+            .u64("max_concurrency", 1..=u64::from(u32::MAX))
+            .and_then(|value| u32::try_from(value).ok()),
+        max_fan_out: fields.u64("max_fan_out", 1..=10_000_000).unwrap_or(100_000),
+        max_total_steps: fields.u64("max_total_steps", 1..=u64::MAX).unwrap_or(1_000),
+        max_visits_per_node: fields.u64("max_visits_per_node", 1..=u64::MAX),
+        timeout: positive(fields.get("timeout"), "`timeout`", problems).unwrap_or(Duration::from_mins(10)),
+        durability: fields
+            .choice(
+                "durability",
+                &[("sync", Durability::Sync), ("async", Durability::Async), ("exit", Durability::Exit)],
+            )
+            .unwrap_or_default(),
+        templates: fields
+            .choice("templates", &[("lenient", TemplateMode::Lenient), ("strict", TemplateMode::Strict)])
+            .unwrap_or_default(),
+        limits,
+        output: fields.get("output").and_then(|node| reader.template(node, IN_OUTPUT, None)),
+    };
+    if let Some(entry) = fields.entry("hooks") {
+        later::hooks(entry, &reader);
+    }
+    fields.finish();
+    let lowered: Vec<_> = entries.iter().map(|entry| node::lower(entry, &reader)).collect();
+    graph.nodes = lowered.into_iter().collect::<Option<_>>()?;
+    if !problems.has_errors() {
+        check::whole(&graph, &entries, problems);
+    }
+    Some(graph)
+}
+
+/// The entries of `nodes` in document order, or in the order that a snapshot kept.
+fn ordered<'n>(nodes: &'n Mapping, order: Option<&[&str]>) -> Vec<&'n Entry> {
+    let mut entries: Vec<_> = nodes.iter().collect();
+    if let Some(order) = order {
+        let places: BTreeMap<&str, usize> = order.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+        entries.sort_by_key(|entry| places.get(entry.key.name.as_str()).copied().unwrap_or(usize::MAX));
+    }
+    entries
+}
+
+fn reader<'n>(
+    entries: &[&'n Entry],
+    channels: Option<&'n Mapping>,
+    text: &'n str,
+    problems: &'n Problems,
+) -> Reader<'n> {
+    let mut names = BTreeMap::new();
+    let mut barriers = BTreeSet::new();
+    let mut keys: BTreeSet<&str> =
+        channels.into_iter().flatten().map(|entry| entry.key.name.as_str()).collect();
+    for (index, entry) in (0..).map(NodeIndex).zip(entries) {
+        names.insert(entry.key.name.as_str(), index);
+        if let Err(error) = id::check_node_name(&entry.key.name) {
+            let message =
+                format!("a node cannot be called `{}`: {error}", crate::diagnostic::excerpt(&entry.key.name));
+            problems.push(Diagnostic::error(codes::BAD_NODE_NAME, entry.key.span, message));
+        }
+        let Some(node) = entry.value.as_mapping() else { continue };
+        let waits = node.get("wait_for").is_some_and(|node| match &node.value {
+            Yaml::List(items) => !items.is_empty(),
+            Yaml::Text(_) => true,
+            _ => false,
+        });
+        if waits {
+            barriers.insert(index);
+        }
+        keys.extend(
+            node.get("assign")
+                .and_then(Node::as_mapping)
+                .into_iter()
+                .flatten()
+                .map(|entry| entry.key.name.as_str()),
+        );
+        keys.extend(node.get("collect").and_then(Node::as_text));
+    }
+    Reader { text, problems, names, barriers, keys }
+}
+
+/// `start`: a node, a send, or a list of both.
+fn start<'n>(node: &'n Node, reader: &Reader<'n>) -> Vec<StartTarget> {
+    let items = match &node.value {
+        Yaml::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    if items.is_empty() {
+        node.out_of_range("`start` names no node", "at least one node", reader.problems);
+    }
+    let mut targets = Vec::with_capacity(items.len());
+    let mut seen = BTreeSet::new();
+    for item in items {
+        let target = match &item.value {
+            Yaml::Text(_) => reader.target(item, "`start`").map(|node| StartTarget { node, argument: None }),
+            Yaml::Mapping(_) => send(item, reader),
+            _ => {
+                item.wrong_type("`start`", "a node's name or `{node, argument}`", reader.problems);
+                None
+            }
+        };
+        let Some(target) = target else { continue };
+        if target.argument.is_none() && !seen.insert(target.node) {
+            let message = format!("`start` names `{}` twice", item.as_text().unwrap_or_default());
+            reader.problems.push(Diagnostic::warning(codes::DUPLICATE_TARGET, item.span, message));
+        }
+        targets.push(target);
+    }
+    targets
+}
+
+fn send<'n>(item: &'n Node, reader: &Reader<'n>) -> Option<StartTarget> {
+    let mut fields = Fields::open(item, "a send", reader.problems)?;
+    let node = fields.required("node").and_then(|node| reader.target(node, "`start`"));
+    let argument = fields.get("argument").map(|node| reader.template(node, IN_START, None));
+    fields.finish();
+    let argument = match argument {
+        Some(argument) => Some(argument?),
+        None => None,
+    };
+    Some(StartTarget { node: node?, argument })
+}
+
+/// A declared channel: `{reducer, default}`, or the reducer alone.
+fn channel(entry: &Entry, reader: &Reader<'_>) -> Option<Channel> {
+    let problems = reader.problems;
+    let name = entry.key.name.as_str();
+    let sound = reader.state_key(name, entry.key.span);
+    let choices: Vec<_> = Reducer::ALL.iter().map(|reducer| (reducer.as_str(), *reducer)).collect();
+    let (reducer, default) = if let Yaml::Text(_) = entry.value.value {
+        (entry.value.choice("`reducer`", &choices, problems)?, None)
+    } else {
+        let mut fields = Fields::open(&entry.value, format!("channel `{name}`"), problems)?;
+        let reducer = match fields.get("reducer") {
+            Some(node) => node.choice("`reducer`", &choices, problems),
+            None => Some(Reducer::LastValue),
+        };
+        let default = fields.get("default");
+        fields.finish();
+        let reducer = reducer?;
+        if let Some(node) = default {
+            check_default(node, reducer, problems);
+        }
+        (reducer, default.map(Node::to_json))
+    };
+    sound.then(|| Channel { name: name.to_owned(), reducer, default })
+}
+
+/// A default must be something that the reducer can go on from.
+fn check_default(node: &Node, reducer: Reducer, problems: &Problems) {
+    let what = format!("the `default` of a `{}` channel", reducer.as_str());
+    let (fits, expected) = match reducer {
+        Reducer::Append | Reducer::Union | Reducer::Messages | Reducer::Topic => {
+            (matches!(node.value, Yaml::List(_)), "a list")
+        }
+        Reducer::Merge => (matches!(node.value, Yaml::Mapping(_)), "a mapping"),
+        Reducer::Sum => (matches!(node.value, Yaml::Number(_)), "a number"),
+        Reducer::Min | Reducer::Max => {
+            (matches!(node.value, Yaml::Number(_) | Yaml::Text(_)), "a number or a text")
+        }
+        Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked => (true, ""),
+    };
+    if !fits {
+        node.wrong_type(&what, expected, problems);
+    }
+}
+
+/// `fuel`, `memory` and `timeout`, of a node or of all.
+pub(super) fn limits(fields: &mut Fields<'_>) -> NodeLimits {
+    let problems = fields.problems();
+    let fuel = fields.u64("fuel", 1..=u64::MAX);
+    let memory = fields.get("memory").and_then(|node| {
+        let size = node.size("`memory`", problems)?;
+        if size == 0 {
+            node.out_of_range("`memory` must be more than nothing", "at least 1 byte", problems);
+        }
+        (size > 0).then_some(size)
+    });
+    NodeLimits { fuel, memory, timeout: positive(fields.get("timeout"), "`timeout`", problems) }
+}
+
+/// A duration that is not zero.
+pub(super) fn positive(node: Option<&Node>, what: &str, problems: &Problems) -> Option<Duration> {
+    let node = node?;
+    let span = node.duration(what, problems)?;
+    if span.is_zero() {
+        node.out_of_range(&format!("{what} must be longer than nothing"), "at least 1ms", problems);
+        return None;
+    }
+    Some(span)
+}

@@ -1,0 +1,20 @@
+//! Graph documents: from YAML to a [`Graph`](crate::graph::Graph) in which everything that can be checked without
+//! running has been checked. All problems of a document are reported at once, each with its place.
+//!
+//! - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot that a run keeps;
+//! - `config` and `node` lower the two levels of keys;
+//! - `scope` reads names, templates and conditions, and knows what may be read where;
+//! - `later` recognises what later releases carry out;
+//! - `check` looks at the graph as a whole.
+
+mod check;
+mod config;
+mod later;
+mod load;
+mod node;
+mod scope;
+
+pub use load::{Loaded, SignatureKind, SignatureLine, load, load_config, load_snapshot};
+
+#[cfg(test)]
+mod tests;

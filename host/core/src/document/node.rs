@@ -1,0 +1,475 @@
+//! The keys of a node.
+
+use std::time::Duration;
+
+use super::config::limits;
+use super::later;
+use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
+use crate::diagnostic::{Diagnostic, codes, excerpt, nearest};
+use crate::graph::{
+    Action, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeCapabilities, NodeKind,
+    OnItemError, Primary, RetryPolicy, StaticInterrupt,
+};
+use crate::id::{self, ItemId};
+use crate::node::Category;
+use crate::template::ValueTemplate;
+use crate::yaml::{Entry, Fields, Node, Yaml};
+
+/// The attempts of a `retry` that does not say how many.
+const RETRY_ATTEMPTS: u32 = 3;
+/// The name of a `foreach` item that is not named with `as`.
+const DEFAULT_VARIABLE: &str = "item";
+/// Names that templates have already.
+const TAKEN: [&str; 6] = ["state", "inputs", "result", "argument", "node", "run"];
+/// What a node's `capabilities.interfaces` may name: every kind that a manifest can grant, now or in later releases.
+const INTERFACES: [&str; 9] =
+    ["log", "clocks", "random", "filesystem", "http", "secrets", "knowledge", "model", "tools"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Default,
+    Return,
+    Foreach,
+}
+
+impl Kind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Return => "return",
+            Self::Foreach => "foreach",
+        }
+    }
+}
+
+/// Keys that belong to some kinds of nodes only, with those kinds.
+const KEYS_BY_KIND: [(&[&str], &[Kind]); 3] = [
+    (&["over", "as", "collect", "parallel", "on_item_error"], &[Kind::Foreach]),
+    (&["output"], &[Kind::Return]),
+    (
+        &[
+            "action",
+            "next",
+            "on_error",
+            "retry",
+            "timeout",
+            "fuel",
+            "memory",
+            "command",
+            "capabilities",
+            "cache",
+            "revisit",
+        ],
+        &[Kind::Default, Kind::Foreach],
+    ),
+];
+
+/// Reads one node. `None`, or an error among the problems, means that it cannot be used.
+pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNode> {
+    let name = entry.key.name.as_str();
+    let problems = reader.problems;
+    let mut fields = Fields::open(&entry.value, format!("node `{}`", excerpt(name)), problems)?;
+    let kinds = [("default", Kind::Default), ("return", Kind::Return), ("foreach", Kind::Foreach)];
+    let kind = match fields.get("type") {
+        Some(node) => node.choice("`type`", &kinds, problems),
+        None => Some(Kind::Default),
+    };
+    refuse_foreign_keys(&mut fields, kind);
+    let variable = variable(&mut fields, kind, reader);
+    let action_entry = fields.filled("action");
+    let action = action_entry.and_then(|node| action(node, variable.as_deref(), reader));
+    let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
+    let lowered = GraphNode {
+        name: name.to_owned(),
+        kind: kind?,
+        action,
+        assign: fields.filled("assign").map(|node| assign(node, reader)).unwrap_or_default(),
+        next: fields.filled("next").and_then(|node| next(node, reader)).unwrap_or(Next::End),
+        on_error: fields.filled("on_error").and_then(|node| reader.target(node, "`on_error`")),
+        retry: fields.get("retry").and_then(|node| retry(node, reader)).unwrap_or_default(),
+        limits: limits(&mut fields),
+        wait_for: fields.filled("wait_for").map(|node| wait_for(node, name, reader)).unwrap_or_default(),
+        defer: fields.bool("defer").unwrap_or(false),
+        interrupt: fields.filled("interrupt").map(|node| interrupt(node, reader)).unwrap_or_default(),
+        command: fields.entry("command").and_then(|entry| command(entry, reader)),
+        capabilities: fields.get("capabilities").and_then(|node| capabilities(node, reader)),
+        metadata: fields.get("metadata").map(Node::to_json),
+    };
+    for key in ["cache", "revisit"] {
+        if let Some(entry) = fields.entry(key) {
+            later::switch(entry, problems);
+        }
+    }
+    fields.finish();
+    Some(lowered)
+}
+
+/// Reports keys that belong to another kind of node.
+fn refuse_foreign_keys(fields: &mut Fields<'_>, kind: Option<Kind>) {
+    let Some(kind) = kind else { return };
+    for (keys, kinds) in KEYS_BY_KIND {
+        if kinds.contains(&kind) {
+            continue;
+        }
+        for key in keys {
+            let Some(entry) = fields.entry(key) else { continue };
+            let message = format!("`{key}` does not belong to a node of type `{}`", kind.as_str());
+            let owners: Vec<_> = kinds.iter().map(|kind| format!("`{}`", kind.as_str())).collect();
+            let help = format!("remove the key; it belongs to nodes of type {}", owners.join(" and "));
+            let problem = Diagnostic::error(codes::KEY_NOT_FOR_KIND, entry.key.span, message).help(help);
+            fields.problems().push(problem);
+        }
+    }
+}
+
+fn variable(fields: &mut Fields<'_>, kind: Option<Kind>, reader: &Reader<'_>) -> Option<String> {
+    let node = fields.filled("as");
+    if kind != Some(Kind::Foreach) {
+        return None;
+    }
+    let Some(node) = node else { return Some(DEFAULT_VARIABLE.to_owned()) };
+    let name = node.text("`as`", reader.problems)?;
+    if let Err(error) = id::check_variable(name) {
+        reader.bad_name(codes::BAD_VARIABLE, node, "`as`", &error);
+    } else if TAKEN.contains(&name) {
+        let message = format!("`as` cannot be `{name}`: templates read something else under that name");
+        let problem = Diagnostic::error(codes::BAD_VARIABLE, node.span, message);
+        reader.problems.push(problem.help("choose another name, for example `item`"));
+    }
+    Some(name.to_owned())
+}
+
+fn node_kind(
+    fields: &mut Fields<'_>,
+    kind: Option<Kind>,
+    variable: Option<String>,
+    action: Option<&Node>,
+    reader: &Reader<'_>,
+) -> Option<NodeKind> {
+    let problems = reader.problems;
+    let output = fields.get("output").and_then(|node| reader.template(node, IN_ACTION, None));
+    let parallel = fields.bool("parallel");
+    let on_item_error = fields.choice(
+        "on_item_error",
+        &[("fail", OnItemError::Fail), ("keep_null", OnItemError::KeepNull), ("skip", OnItemError::Skip)],
+    );
+    match kind? {
+        Kind::Default => Some(NodeKind::Default),
+        Kind::Return => Some(NodeKind::Return { output }),
+        Kind::Foreach => {
+            let over = fields.required("over").and_then(|node| over(node, reader));
+            if let Some(action) = fields.required("action").filter(|action| action.is_null()) {
+                action.wrong_type("`action`", "a mapping", problems);
+            }
+            let collect = fields.entry("collect").filter(|entry| !entry.value.is_null()).and_then(|entry| {
+                let key = entry.value.text("`collect`", problems)?;
+                reader.state_key(key, entry.value.span).then(|| key.to_owned())
+            });
+            // Rye's way of saying `parallel: true`.
+            let detached =
+                action.and_then(|node| node.descend(["params", "async_exec"]).as_bool()).unwrap_or(false);
+            Some(NodeKind::Foreach(Foreach {
+                over: over?,
+                variable: variable.unwrap_or_else(|| DEFAULT_VARIABLE.to_owned()),
+                collect,
+                parallel: parallel.unwrap_or(detached),
+                on_item_error: on_item_error.unwrap_or_default(),
+            }))
+        }
+    }
+}
+
+fn over(node: &Node, reader: &Reader<'_>) -> Option<ValueTemplate> {
+    match &node.value {
+        Yaml::List(_) | Yaml::Text(_) => {}
+        _ => {
+            node.wrong_type("`over`", "a list, or a template that gives one", reader.problems);
+            return None;
+        }
+    }
+    let template = reader.template(node, IN_ACTION, None)?;
+    let literal = template.literal().and_then(serde_json::Value::as_str);
+    let is_list = |text: &str| serde_json::from_str::<Vec<serde_json::Value>>(text).is_ok();
+    if literal.is_some_and(|text| !is_list(text)) {
+        node.wrong_type("`over`", "a list, or a template that gives one", reader.problems);
+        return None;
+    }
+    Some(template)
+}
+
+/// `{primary, item_type, item_id, params}`; the first two have defaults.
+fn action(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<Action> {
+    let problems = reader.problems;
+    let mut fields = Fields::open(node, "`action`", problems)?;
+    let primaries = [Primary::Execute, Primary::Search, Primary::Load, Primary::Sign];
+    let primary = fields.choice("primary", &primaries.map(|primary| (primary.as_str(), primary)));
+    let types = [ItemType::Tool, ItemType::Knowledge, ItemType::Directive];
+    let item_type = fields.choice("item_type", &types.map(|item_type| (item_type.as_str(), item_type)));
+    for (key, beyond) in [
+        ("primary", primary.is_some_and(|primary| primary != Primary::Execute)),
+        ("item_type", item_type.is_some_and(|item_type| item_type != ItemType::Tool)),
+    ] {
+        if let Some(entry) = fields.entry(key).filter(|_| beyond) {
+            let what = format!("`{key}: {}`", entry.value.as_text().unwrap_or_default());
+            let help = "the node fails when it is dispatched, unless a test double stands for its item";
+            later::warn(entry.value.span, &what, Some(help), problems);
+        }
+    }
+    let primary = primary.unwrap_or(Primary::Execute);
+    // A search looks among items and need not name one.
+    let id_node =
+        if primary == Primary::Search { fields.filled("item_id") } else { fields.required("item_id") };
+    let item_id = match id_node {
+        Some(node) => item_id(node, variable, reader),
+        None => (primary == Primary::Search).then(|| ValueTemplate::constant(serde_json::Value::Null)),
+    };
+    let params = match fields.filled("params") {
+        None => Some(ValueTemplate::constant(serde_json::json!({}))),
+        Some(node) => params(node, variable, reader),
+    };
+    fields.finish();
+    Some(Action {
+        primary,
+        item_type: item_type.unwrap_or(ItemType::Tool),
+        item_id: item_id?,
+        params: params?,
+    })
+}
+
+fn item_id(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<ValueTemplate> {
+    node.text("`item_id`", reader.problems)?;
+    let template = reader.template(node, IN_ACTION, variable)?;
+    if let Some(text) = template.literal().and_then(serde_json::Value::as_str)
+        && let Err(error) = ItemId::parse(text)
+    {
+        reader.bad_name(codes::BAD_ITEM_ID, node, "an item id", &error);
+        return None;
+    }
+    Some(template)
+}
+
+fn params(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<ValueTemplate> {
+    if !matches!(node.value, Yaml::Mapping(_) | Yaml::Text(_)) {
+        node.wrong_type("`params`", "a mapping, or a template that gives one", reader.problems);
+        return None;
+    }
+    let template = reader.template(node, IN_ACTION, variable)?;
+    if node.as_text().is_some() && template.literal().is_some() {
+        node.wrong_type("`params`", "a mapping, or a template that gives one", reader.problems);
+        return None;
+    }
+    Some(template)
+}
+
+fn assign(node: &Node, reader: &Reader<'_>) -> Vec<(String, ValueTemplate)> {
+    let mut writes = Vec::new();
+    for entry in node.mapping("`assign`", reader.problems).into_iter().flatten() {
+        let sound = reader.state_key(&entry.key.name, entry.key.span);
+        let template = reader.template(&entry.value, IN_ASSIGN, None);
+        if let Some(template) = template.filter(|_| sound) {
+            writes.push((entry.key.name.clone(), template));
+        }
+    }
+    writes
+}
+
+/// A name, a list of names, or a list of `{to, when, label}`.
+fn next<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Next> {
+    let problems = reader.problems;
+    match &node.value {
+        Yaml::List(items) if items.is_empty() => Some(Next::End),
+        Yaml::List(items) if items.iter().any(|item| item.as_mapping().is_some()) => {
+            let edges: Vec<_> = items.iter().map(|item| edge(item, reader)).collect();
+            check_defaults(node, items, &edges, reader);
+            Some(Next::First(edges.into_iter().collect::<Option<_>>()?))
+        }
+        Yaml::Text(_) | Yaml::List(_) => reader.targets(node, "`next`").map(Next::All),
+        Yaml::Mapping(_) => {
+            let message = "`next` is a single edge; edges stand in a list";
+            let problem = Diagnostic::error(codes::WRONG_TYPE, node.span.first_line(), message);
+            problems.push(problem.help("put `- ` before it"));
+            None
+        }
+        _ => {
+            node.wrong_type("`next`", "a node's name, a list of names, or a list of `{to, when}`", problems);
+            None
+        }
+    }
+}
+
+fn edge<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Edge> {
+    let problems = reader.problems;
+    if node.as_mapping().is_none() {
+        node.wrong_type("an edge beside others with conditions", "a mapping `{to, when}`", problems);
+        return None;
+    }
+    let mut fields = Fields::open(node, "an edge", problems)?;
+    let to = fields.required("to").and_then(|node| reader.targets(node, "`to`"));
+    let when = fields.filled("when").map(|node| reader.condition(node, Some(IN_EDGE)));
+    let label = fields.filled("label").and_then(|node| node.text("`label`", problems)).map(str::to_owned);
+    fields.finish();
+    let when = match when {
+        Some(condition) => Some(condition?).filter(|condition| !condition.is_always()),
+        None => None,
+    };
+    Some(Edge { to: to?, when, label })
+}
+
+/// Warns about a list without a default edge, and about edges after one.
+fn check_defaults(node: &Node, items: &[Node], edges: &[Option<Edge>], reader: &Reader<'_>) {
+    // An edge that could not be read may be the default.
+    if edges.iter().any(Option::is_none) {
+        return;
+    }
+    let default = edges.iter().flatten().position(|edge| edge.when.is_none());
+    match default {
+        None => {
+            let message = "no edge is taken if none of the conditions holds";
+            let problem = Diagnostic::warning(codes::NO_DEFAULT_EDGE, node.span.first_line(), message);
+            reader
+                .problems
+                .push(problem.help("add an edge without `when` as the last; `{ to: [] }` ends the branch"));
+        }
+        Some(default) if default + 1 < items.len() => {
+            let message = "an edge after the default is never taken";
+            let problem =
+                Diagnostic::warning(codes::EDGE_AFTER_DEFAULT, items[default + 1].span.first_line(), message);
+            let problem = problem.also(items[default].span.first_line(), "this edge is always taken");
+            reader.problems.push(problem.help("move the edge without `when` to the end"));
+        }
+        Some(_) => {}
+    }
+}
+
+fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
+    let problems = reader.problems;
+    let mut fields = Fields::open(node, "`retry`", problems)?;
+    let default = RetryPolicy::default();
+    let max_attempts = fields.u64("max_attempts", 1..=10_000).and_then(|value| u32::try_from(value).ok());
+    let initial_interval = fields.duration("initial_interval").unwrap_or(default.initial_interval);
+    let backoff = fields.f64("backoff", 1.0..=1_000.0).unwrap_or(default.backoff);
+    let max_interval = fields.duration("max_interval");
+    let jitter = fields.bool("jitter").unwrap_or(default.jitter);
+    let retry_on = fields.texts("retry_on").map(|texts| {
+        texts
+            .into_iter()
+            .filter_map(|(text, node)| {
+                let found = Category::parse(text);
+                if found.is_none() {
+                    let names = || Category::ALL.into_iter().map(Category::as_str);
+                    let message = format!("`retry_on` cannot be `{}`", excerpt(text));
+                    let help = match nearest(text, names()) {
+                        Some(name) => format!("did you mean `{name}`?"),
+                        None => format!("one of: {}", names().collect::<Vec<_>>().join(", ")),
+                    };
+                    problems.push(Diagnostic::error(codes::UNKNOWN_CHOICE, node.span, message).help(help));
+                } else if found == Some(Category::Denied) {
+                    node.out_of_range(
+                        "a `denied` failure is never tried again",
+                        "another category",
+                        problems,
+                    );
+                }
+                found
+            })
+            .collect()
+    });
+    fields.finish();
+    Some(RetryPolicy {
+        max_attempts: max_attempts.unwrap_or(RETRY_ATTEMPTS),
+        initial_interval,
+        backoff,
+        // A first wait beyond the default limit is meant.
+        max_interval: max_interval.unwrap_or(Duration::max(default.max_interval, initial_interval)),
+        jitter,
+        retry_on: retry_on.unwrap_or(default.retry_on),
+    })
+}
+
+fn wait_for<'n>(node: &'n Node, name: &str, reader: &Reader<'n>) -> Vec<crate::graph::NodeIndex> {
+    let items = match &node.value {
+        Yaml::Text(_) => std::slice::from_ref(node),
+        Yaml::List(items) => items,
+        _ => {
+            node.wrong_type("`wait_for`", "a list of nodes", reader.problems);
+            return Vec::new();
+        }
+    };
+    let mut found = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(index) = reader.node_named(item, "`wait_for`") else { continue };
+        if item.as_text() == Some(name) {
+            item.out_of_range("a node cannot wait for itself", "another node", reader.problems);
+        } else if found.contains(&index) {
+            let message = format!("`wait_for` names `{}` twice", item.as_text().unwrap_or_default());
+            reader.problems.push(Diagnostic::warning(codes::DUPLICATE_TARGET, item.span, message));
+        } else {
+            found.push(index);
+        }
+    }
+    found
+}
+
+/// `before`, `after`, or a list of both.
+fn interrupt(node: &Node, reader: &Reader<'_>) -> StaticInterrupt {
+    let items = match &node.value {
+        Yaml::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let mut pauses = StaticInterrupt::default();
+    for item in items {
+        match item.choice("`interrupt`", &[("before", true), ("after", false)], reader.problems) {
+            Some(true) => pauses.before = true,
+            Some(false) => pauses.after = true,
+            None => {}
+        }
+    }
+    pauses
+}
+
+fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
+    let problems = reader.problems;
+    let mut fields = Fields::open(&entry.value, "`command`", problems)?;
+    let goto = fields.filled("goto").and_then(|node| reader.targets(node, "`goto`")).unwrap_or_default();
+    let write = fields
+        .filled("write")
+        .and_then(|node| node.texts("`write`", problems))
+        .into_iter()
+        .flatten()
+        .filter(|(key, node)| reader.state_key(key, node.span))
+        .map(|(key, _)| key.to_owned())
+        .collect::<Vec<_>>();
+    fields.finish();
+    if goto.is_empty() && write.is_empty() {
+        let problem = Diagnostic::warning(codes::COMMAND_GRANT, entry.key.span, "`command` allows nothing");
+        problems.push(problem.help("list nodes under `goto` or state keys under `write`"));
+    }
+    Some(CommandGrant { goto, write })
+}
+
+/// `{dispatch, interfaces}`, or a list of dispatch patterns.
+fn capabilities(node: &Node, reader: &Reader<'_>) -> Option<NodeCapabilities> {
+    let problems = reader.problems;
+    let texts = |node: &Node, what: &str| -> Option<Vec<String>> {
+        let found = node.texts(what, problems)?;
+        for (text, node) in &found {
+            if text.trim().is_empty() {
+                node.out_of_range(&format!("{what} has an empty entry"), "a pattern", problems);
+            }
+        }
+        Some(found.into_iter().map(|(text, _)| text.to_owned()).collect())
+    };
+    if matches!(node.value, Yaml::List(_)) {
+        return Some(NodeCapabilities { dispatch: texts(node, "`capabilities`"), interfaces: None });
+    }
+    let mut fields = Fields::open(node, "`capabilities`", problems)?;
+    let dispatch = fields.get("dispatch").and_then(|node| texts(node, "`dispatch`"));
+    let interfaces = fields.get("interfaces").and_then(|node| {
+        for item in node.list("`interfaces`", problems)? {
+            item.choice("`interfaces`", &INTERFACES.map(|name| (name, ())), problems);
+        }
+        Some(node.as_list()?.iter().filter_map(Node::as_text).map(str::to_owned).collect())
+    });
+    fields.finish();
+    Some(NodeCapabilities { dispatch, interfaces })
+}

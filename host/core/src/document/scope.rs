@@ -1,0 +1,248 @@
+//! Names, templates and conditions: what may be named and read where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::condition::Condition;
+use crate::diagnostic::{Code, Diagnostic, Problems, codes, excerpt, nearest};
+use crate::graph::NodeIndex;
+use crate::id::{self, IdError};
+use crate::template::ValueTemplate;
+use crate::yaml::{Node, Yaml};
+
+/// What every part of a document is read with.
+pub(super) struct Reader<'n> {
+    /// The text that places refer to.
+    pub(super) text: &'n str,
+    pub(super) problems: &'n Problems,
+    /// The nodes by name.
+    pub(super) names: BTreeMap<&'n str, NodeIndex>,
+    /// The nodes that wait for others, and so are no targets.
+    pub(super) barriers: BTreeSet<NodeIndex>,
+    /// The state keys that the document mentions.
+    pub(super) keys: BTreeSet<&'n str>,
+}
+
+/// State keys that are not the graph's to write.
+const RESERVED: [&str; 3] = ["inputs", "_last_error", "_retries"];
+
+/// What templates can read in an action and in a node's output, besides a `foreach` variable.
+pub(super) const IN_ACTION: &[&str] = &["state", "inputs", "node", "run", "argument"];
+/// What templates can read in `assign`.
+pub(super) const IN_ASSIGN: &[&str] = &["state", "inputs", "result", "node", "run", "argument"];
+/// What templates can read in a `start` argument.
+pub(super) const IN_START: &[&str] = &["inputs", "run"];
+/// What templates can read in the run's output.
+pub(super) const IN_OUTPUT: &[&str] = &["state", "inputs", "run"];
+/// What an edge's condition can read.
+pub(super) const IN_EDGE: &[&str] = &["state", "result", "inputs"];
+
+impl<'n> Reader<'n> {
+    /// The node that a name in the document means, as something that is waited for.
+    pub(super) fn node_named(&self, node: &'n Node, what: &str) -> Option<NodeIndex> {
+        let name = node.text(what, self.problems)?;
+        let found = self.names.get(name).copied();
+        if found.is_none() && !self.problems.is_full() {
+            let message = format!("{what}: there is no node `{}`", excerpt(name));
+            let problem = Diagnostic::error(codes::UNKNOWN_NODE, node.span, message).label("unknown node");
+            let help = match nearest(name, self.names.keys().copied()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("nodes: {}", some_of(self.names.keys().copied())),
+            };
+            self.problems.push(problem.help(help));
+        }
+        found
+    }
+
+    /// The node that a name in the document means, as something to go to.
+    pub(super) fn target(&self, node: &'n Node, what: &str) -> Option<NodeIndex> {
+        let found = self.node_named(node, what)?;
+        if self.barriers.contains(&found) {
+            let name = node.as_text().unwrap_or_default();
+            let message = format!("{what}: `{name}` waits for other nodes, and only they can activate it");
+            let problem = Diagnostic::error(codes::BARRIER_TARGET, node.span, message);
+            self.problems.push(problem.label("a node with `wait_for`").help(format!(
+                "remove this target; to be waited for, a node is listed in the `wait_for` of `{name}`"
+            )));
+            return None;
+        }
+        Some(found)
+    }
+
+    /// A list of targets, or one. `None` if any of it is wrong.
+    pub(super) fn targets(&self, node: &'n Node, what: &str) -> Option<Vec<NodeIndex>> {
+        let items = match &node.value {
+            Yaml::Text(_) => std::slice::from_ref(node),
+            Yaml::List(items) => items,
+            _ => {
+                node.wrong_type(what, "a node's name or a list of names", self.problems);
+                return None;
+            }
+        };
+        // Each is looked at before the first that is wrong ends the matter.
+        let found: Vec<_> = items.iter().map(|item| self.target(item, what)).collect();
+        let found: Vec<_> = found.into_iter().collect::<Option<_>>()?;
+        let mut seen = BTreeSet::new();
+        for (item, target) in items.iter().zip(&found) {
+            if !seen.insert(*target) {
+                let message = format!("{what} names `{}` twice", item.as_text().unwrap_or_default());
+                self.problems.push(Diagnostic::warning(codes::DUPLICATE_TARGET, item.span, message));
+            }
+        }
+        Some(found)
+    }
+
+    /// Reports a text that is not an id or name, at the character where it stops being one.
+    pub(super) fn bad_name(&self, code: Code, node: &Node, what: &str, error: &IdError) {
+        let text = node.as_text().unwrap_or_default();
+        let place = node.span_inside(self.text, error.offset(), 1);
+        let message = format!("{what} cannot be `{}`: {error}", excerpt(text));
+        self.problems.push(Diagnostic::error(code, place, message));
+    }
+
+    /// A state key that the graph writes.
+    pub(super) fn state_key(&self, name: &str, span: crate::diagnostic::Span) -> bool {
+        if let Err(error) = id::check_state_key(name) {
+            let message = format!("a state key cannot be `{}`: {error}", excerpt(name));
+            self.problems.push(Diagnostic::error(codes::BAD_STATE_KEY, span, message));
+            return false;
+        }
+        if RESERVED.contains(&name) {
+            let message = format!("the state key `{name}` is reserved");
+            let problem = Diagnostic::error(codes::RESERVED_STATE_KEY, span, message);
+            self.problems.push(problem.help("use another key"));
+            return false;
+        }
+        true
+    }
+
+    /// A value that may hold templates, which read only `roots` and the variable.
+    pub(super) fn template(
+        &self,
+        node: &Node,
+        roots: &[&str],
+        variable: Option<&str>,
+    ) -> Option<ValueTemplate> {
+        let template = match ValueTemplate::parse(&node.to_json()) {
+            Ok(template) => template,
+            Err(error) => {
+                // One problem of one text each: the others are found by reading them alone.
+                if !self.bad_leaves(node) {
+                    let help = error.help.as_deref().unwrap_or("see `graph-host explain GH0401`");
+                    let place = node.descend(&error.pointer);
+                    let problem = Diagnostic::error(codes::TEMPLATE_SYNTAX, place.span, &error.message);
+                    self.problems.push(problem.help(help));
+                }
+                return None;
+            }
+        };
+        let mut sound = true;
+        for used in template.paths() {
+            let root = used.path.root();
+            if roots.contains(&root) || variable == Some(root) {
+                continue;
+            }
+            sound = false;
+            let leaf = node.descend(&used.pointer);
+            let written = used.path.as_str();
+            let place = leaf
+                .as_text()
+                .and_then(|text| text.find(written))
+                .map_or(leaf.span, |at| leaf.span_inside(self.text, at, written.len()));
+            let known = roots.iter().copied().chain(variable);
+            self.unknown_root(codes::TEMPLATE_ROOT, place, written, root, known);
+        }
+        sound.then_some(template)
+    }
+
+    /// Reports every text of a value that is no template. Whether there was one.
+    fn bad_leaves(&self, node: &Node) -> bool {
+        match &node.value {
+            Yaml::Text(text) => {
+                let value = serde_json::Value::String(text.value.clone());
+                let Err(error) = ValueTemplate::parse(&value) else { return false };
+                let place = node.span_inside(self.text, error.offset, 1);
+                let problem = Diagnostic::error(codes::TEMPLATE_SYNTAX, place, &error.message);
+                self.problems.push(match &error.help {
+                    Some(help) => problem.help(help),
+                    None => problem,
+                });
+                true
+            }
+            Yaml::List(items) => items.iter().filter(|item| self.bad_leaves(item)).count() > 0,
+            Yaml::Mapping(mapping) => {
+                mapping.iter().filter(|entry| self.bad_leaves(&entry.value)).count() > 0
+            }
+            _ => false,
+        }
+    }
+
+    /// A condition, which reads only `roots` if they are given.
+    pub(super) fn condition(&self, node: &Node, roots: Option<&[&str]>) -> Option<Condition> {
+        let condition = match Condition::from_json(&node.to_json()) {
+            Ok(condition) => condition,
+            Err(error) => {
+                let place = node.descend(&error.pointer).span.first_line();
+                let problem = Diagnostic::error(codes::CONDITION_SYNTAX, place, &error.message);
+                self.problems.push(match &error.help {
+                    Some(help) => problem.help(help),
+                    None => problem,
+                });
+                return None;
+            }
+        };
+        let mut sound = true;
+        for path in condition.paths() {
+            if roots.is_none_or(|roots| roots.contains(&path.root())) {
+                continue;
+            }
+            sound = false;
+            let place = find_text(node, path.as_str()).map_or(node.span.first_line(), |node| node.span);
+            let known = roots.unwrap_or_default().iter().copied();
+            self.unknown_root(codes::CONDITION_ROOT, place, path.as_str(), path.root(), known);
+        }
+        sound.then_some(condition)
+    }
+
+    fn unknown_root<'a>(
+        &self,
+        code: Code,
+        place: crate::diagnostic::Span,
+        written: &str,
+        root: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) {
+        let message = format!("`{}` reads `{}`, which does not exist here", excerpt(written), excerpt(root));
+        let help = if self.keys.contains(root) {
+            format!("did you mean `state.{}`?", excerpt(written))
+        } else {
+            match nearest(root, known.clone()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("what can be read here: {}", known.collect::<Vec<_>>().join(", ")),
+            }
+        };
+        self.problems.push(Diagnostic::error(code, place, message).label("unknown name").help(help));
+    }
+}
+
+/// The `path` in a condition that has this text.
+fn find_text<'n>(node: &'n Node, text: &str) -> Option<&'n Node> {
+    match &node.value {
+        Yaml::Mapping(mapping) => mapping
+            .get("path")
+            .filter(|node| node.as_text() == Some(text))
+            .or_else(|| mapping.iter().find_map(|entry| find_text(&entry.value, text))),
+        Yaml::List(items) => items.iter().find_map(|item| find_text(item, text)),
+        _ => None,
+    }
+}
+
+/// A few names for a message.
+fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 12;
+    let mut names: Vec<_> = names.take(SHOWN + 1).map(excerpt).collect();
+    if names.len() > SHOWN {
+        names.truncate(SHOWN);
+        names.push("…".to_owned());
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,434 @@
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::diagnostic::{Diagnostics, Problems, Severity};
+use crate::graph::{Durability, Graph, Next, NodeKind, OnError, Primary, Reducer};
+use crate::node::Category;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+fn fixture(name: &str) -> String {
+    std::fs::read_to_string(root().join("tests/documents").join(name)).unwrap()
+}
+
+fn loaded(text: &str) -> Loaded {
+    load("graph.yaml", text, "t/graph").unwrap_or_else(|problems| panic!("{}", shown(&problems)))
+}
+
+fn refused(text: &str) -> Diagnostics {
+    match load("graph.yaml", text, "t/graph") {
+        Ok(_) => panic!("the document was accepted:\n{text}"),
+        Err(problems) => *problems,
+    }
+}
+
+/// Diagnostics as a terminal without colours shows them.
+fn shown(diagnostics: &Diagnostics) -> String {
+    let mut out = String::new();
+    miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor())
+        .with_width(100)
+        .render_report(&mut out, diagnostics)
+        .unwrap();
+    out
+}
+
+fn codes(diagnostics: &Diagnostics, severity: Severity) -> Vec<&str> {
+    diagnostics
+        .iter()
+        .filter(|problem| problem.severity() == severity)
+        .map(|problem| problem.code().id())
+        .collect()
+}
+
+/// A tool around a `config` that is given from its `start` on.
+fn tool(config: &str) -> String {
+    let config: String = config.lines().map(|line| format!("  {line}\n")).collect();
+    format!("tool_type: graph\nconfig:\n{config}")
+}
+
+/// The codes of the errors of a `config`.
+fn errors(config: &str) -> Vec<String> {
+    codes(&refused(&tool(config)), Severity::Error).into_iter().map(str::to_owned).collect()
+}
+
+/// The codes of the warnings of a `config` that loads.
+fn warnings(config: &str) -> Vec<String> {
+    codes(&loaded(&tool(config)).warnings, Severity::Warning).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn rye_graphs_load_unchanged() {
+    let notes = loaded(&fixture("release_notes.yaml"));
+    let graph = &notes.graph;
+    assert_eq!(graph.nodes.len(), 6);
+    assert_eq!((graph.max_steps, graph.on_error), (25, OnError::Continue));
+    let names: Vec<_> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["collect", "find_style", "write", "note_failure", "nothing_new", "done"]);
+    let collect = graph.node(graph.find("collect").unwrap());
+    assert_eq!(collect.on_error, graph.find("note_failure"));
+    let Next::First(edges) = &collect.next else { panic!("{:?}", collect.next) };
+    assert!(edges[0].when.is_some() && edges[1].when.is_none());
+    let search = graph.node(graph.find("find_style").unwrap()).action.as_ref().unwrap();
+    assert_eq!(search.primary, Primary::Search);
+    assert_eq!(
+        codes(&notes.warnings, Severity::Warning),
+        ["GH0308", "GH0308", "GH0308"],
+        "hooks, search, knowledge"
+    );
+    let line = notes.signature_line.unwrap();
+    assert_eq!((line.kind, line.span.line), (SignatureKind::Rye, 1));
+
+    let reviews = loaded(&fixture("review_fan_out.yaml"));
+    let NodeKind::Foreach(foreach) = &reviews.graph.nodes[0].kind else { panic!("not a foreach") };
+    assert!(foreach.parallel, "async_exec means parallel");
+    assert_eq!((foreach.variable.as_str(), foreach.collect.as_deref()), ("current_file", Some("thread_ids")));
+    assert!(reviews.signature_line.is_none());
+
+    let usage = loaded(&fixture("disk_usage.yaml"));
+    assert!(usage.warnings.is_empty(), "{:?}", usage.warnings);
+    assert!(matches!(usage.graph.nodes[1].next, Next::End));
+    assert_eq!(usage.graph.max_steps, 100);
+}
+
+#[test]
+fn every_key_has_its_meaning() {
+    let loaded = loaded(&fixture("everything.yaml"));
+    assert!(loaded.warnings.is_empty(), "{}", shown(&loaded.warnings));
+    assert_eq!(loaded.signature_line.unwrap().kind, SignatureKind::GraphHost);
+    let graph = loaded.graph;
+    assert_eq!(graph.start.len(), 3);
+    assert!(graph.start[0].argument.is_none() && graph.start[1].argument.is_some());
+    assert_eq!((graph.timeout, graph.durability), (Duration::from_secs(90), Durability::Async));
+    let reducers: Vec<_> = graph.channels.iter().map(|channel| channel.reducer).collect();
+    assert_eq!(
+        reducers,
+        [Reducer::Append, Reducer::Union, Reducer::Max, Reducer::Sum, Reducer::LastValue, Reducer::Untracked]
+    );
+    let begin = &graph.nodes[0];
+    assert_eq!(begin.limits.fuel, Some(500));
+    assert_eq!((begin.limits.memory, begin.limits.timeout), (Some(1 << 20), Some(Duration::from_secs(2))));
+    assert_eq!(graph.limits.memory, Some(32 << 20));
+    assert_eq!(begin.retry.retry_on, [Category::Transient, Category::RateLimited, Category::InvalidInput]);
+    assert_eq!(begin.retry.max_attempts, 4);
+    assert!(begin.interrupt.before && !begin.interrupt.after);
+    assert_eq!(begin.capabilities.as_ref().unwrap().interfaces.as_deref().unwrap(), ["clocks", "random"]);
+    let join = graph.node(graph.find("join").unwrap());
+    assert_eq!(join.wait_for, [graph.find("left").unwrap(), graph.find("right").unwrap()]);
+    assert!(graph.node(graph.find("late").unwrap()).defer);
+    let n = &graph.document["config"]["nodes"]["begin"]["action"]["params"]["n"];
+    assert_eq!(n.as_u64(), Some(u64::MAX));
+}
+
+#[test]
+fn all_problems_are_shown_at_once_with_their_places() {
+    let text = r#"version: "1.0.0"
+tool_type: graph
+discription: typo
+config_schema:
+  type: object
+  properties:
+    n: { type: integr }
+config:
+  start: beginn
+  max_steps: 0
+  nodes:
+    begin:
+      action:
+        item_id: ../etc/passwd
+        params: { text: "état ${state.count + 1}", who: "${user.name}", n: "${count}" }
+      assign:
+        count: "${result.n}"
+      next:
+        - to: midle
+          when: { path: state.count, op: greater, value: 3 }
+        - { to: done }
+      retry: { max_attempts: 0 }
+      timeout: 5 minutes
+    middle:
+      wait_for: [begin]
+      next: done
+    loop:
+      type: foreach
+      as: state
+      next: middle
+    done:
+      type: return
+      next: begin
+    done:
+      verbose: yes
+"#;
+    insta::assert_snapshot!(shown(&refused(text)));
+}
+
+#[test]
+fn warnings_are_shown_with_their_places() {
+    let text = r#"tool_type: graph
+permissions: [rye.execute.tool.*]
+config:
+  start: [a, a]
+  hooks: [{ event: graph_started, action: { item_id: t/x } }]
+  nodes:
+    a:
+      cache: { ttl: 5m }
+      next:
+        - { to: b, when: { path: state.x, op: exists } }
+        - { to: [] }
+        - { to: c }
+    b:
+      action: { item_id: t/b, params: { verbose: no } }
+      next: [{ to: c, when: { path: result.ok, op: eq, value: true } }]
+    c: { command: {} }
+    lost: {}
+"#;
+    insta::assert_snapshot!(shown(&loaded(text).warnings));
+}
+
+#[test]
+fn a_document_cannot_act_on_the_terminal() {
+    let text = tool("start: \"\\e[2Jx\\u202e\"\nnodes: { a: {} }");
+    let shown = shown(&refused(&text));
+    assert!(shown.contains("\\u{1b}[2Jx\\u{202e}"), "{shown}");
+    let raw = shown.chars().filter(|c| *c == '\u{1b}' || *c == '\u{202e}').count();
+    assert_eq!(raw, 0);
+    // Written out, the character is refused; the snippet must not pass it on.
+    let refused = refused("tool_type: graph\n# \u{1b}[2J\n");
+    assert!(!self::shown(&refused).contains('\u{1b}'));
+}
+
+#[test]
+fn targets_must_exist_and_must_not_be_barriers() {
+    assert_eq!(errors("start: x\nnodes: { a: {} }"), ["GH0302"]);
+    assert_eq!(errors("start: a\nnodes: { a: { next: [a, x] } }"), ["GH0302"]);
+    assert_eq!(errors("start: a\nnodes: { a: { next: [{ to: x }] } }"), ["GH0302"]);
+    assert_eq!(errors("start: a\nnodes: { a: { on_error: x } }"), ["GH0302"]);
+    assert_eq!(errors("start: a\nnodes: { a: { command: { goto: [x] } } }"), ["GH0302"]);
+    assert_eq!(errors("start: a\nnodes: { a: {}, b: { wait_for: [x] } }"), ["GH0302"]);
+    assert_eq!(errors("start: [{ node: x, argument: 1 }]\nnodes: { a: {} }"), ["GH0302"]);
+    for form in ["next: j", "next: [j]", "next: [{ to: j }]", "on_error: j", "command: { goto: [j] }"] {
+        let config = format!("start: a\nnodes:\n  a: {{ {form} }}\n  j: {{ wait_for: [a] }}");
+        assert_eq!(errors(&config), ["GH0303"], "{form}");
+    }
+    assert_eq!(errors("start: j\nnodes: { a: {}, j: { wait_for: [a] } }"), ["GH0303"]);
+    assert_eq!(errors("start: { node: j }\nnodes: { a: {}, j: { wait_for: [a] } }"), ["GH0303"]);
+}
+
+#[test]
+fn values_are_checked() {
+    for (line, code) in [
+        ("max_steps: 0", "GH0204"),
+        ("max_steps: -1", "GH0204"),
+        ("max_steps: \"10\"", "GH0203"),
+        ("max_concurrency: 0", "GH0204"),
+        ("on_error: ignore", "GH0205"),
+        ("timeout: 0s", "GH0204"),
+        ("timeout: soon", "GH0206"),
+        ("limits: { memory: 0 }", "GH0204"),
+        ("limits: { memory: huge }", "GH0207"),
+        ("limits: { fule: 1 }", "GH0201"),
+        ("channels: { inputs: append }", "GH0309"),
+        ("channels: { \"a.b\": append }", "GH0503"),
+        ("channels: { a: push }", "GH0205"),
+        ("channels: { a: { reducer: append, default: 3 } }", "GH0203"),
+        ("output: \"${result}\"", "GH0402"),
+        ("hooks: [{ condition: {} }]", "GH0202"),
+        ("hooks: [{ event: error, condition: { op: eq } }]", "GH0403"),
+        ("unknown: 1", "GH0201"),
+    ] {
+        assert_eq!(errors(&format!("start: a\nnodes: {{ a: {{}} }}\n{line}")), [code], "{line}");
+    }
+    for (node, code) in [
+        ("{ type: retrun }", "GH0205"),
+        ("{ retry: { max_attempts: 0 } }", "GH0204"),
+        ("{ retry: { backoff: 0.5 } }", "GH0204"),
+        ("{ retry: { retry_on: [flaky] } }", "GH0205"),
+        ("{ retry: { retry_on: [denied] } }", "GH0204"),
+        ("{ fuel: 0 }", "GH0204"),
+        ("{ type: return, next: a }", "GH0307"),
+        ("{ type: return, action: { item_id: t/a } }", "GH0307"),
+        ("{ over: [1] }", "GH0307"),
+        ("{ type: foreach, action: { item_id: t/a } }", "GH0202"),
+        ("{ type: foreach, over: [1] }", "GH0202"),
+        ("{ type: foreach, over: 3, action: { item_id: t/a } }", "GH0203"),
+        ("{ type: foreach, over: text, action: { item_id: t/a } }", "GH0203"),
+        ("{ type: foreach, over: [], as: run, action: { item_id: t/a } }", "GH0504"),
+        ("{ type: foreach, over: [], as: a-b, action: { item_id: t/a } }", "GH0504"),
+        ("{ interrupt: during }", "GH0205"),
+        ("{ wait_for: [a] }", "GH0204"),
+        ("{ action: {} }", "GH0202"),
+        ("{ action: t/a }", "GH0203"),
+        ("{ action: { item_id: t/a, params: 3 } }", "GH0203"),
+        ("{ action: { item_id: t/a, params: text } }", "GH0203"),
+        ("{ action: { item_id: \"t/a\\0\" } }", "GH0501"),
+        ("{ action: { item_id: \"т/а\" } }", "GH0501"),
+        ("{ action: { item_id: \"t/a\\u202e\" } }", "GH0501"),
+        ("{ action: { item_id: t/a, params: { x: \"${state.}\" } } }", "GH0401"),
+        ("{ action: { item_id: t/a, params: { x: \"${result}\" } } }", "GH0402"),
+        ("{ action: { item_id: t/a, params: { x: \"${item}\" } } }", "GH0402"),
+        ("{ assign: { x: \"${stat.y}\" } }", "GH0402"),
+        ("{ assign: { _last_error: null } }", "GH0309"),
+        ("{ next: { to: a } }", "GH0203"),
+        ("{ next: [a, { to: a }] }", "GH0203"),
+        ("{ next: [{ to: a, when: { path: a.b, op: exists } }, { to: a }] }", "GH0404"),
+        ("{ next: [{ to: a, when: { path: state.b, op: regex, value: \"(\" } }, { to: a }] }", "GH0403"),
+        ("{ next: [{ when: {} }] }", "GH0202"),
+        ("{ capabilities: { interfaces: [clock] } }", "GH0205"),
+        ("{ capabilities: [\"\"] }", "GH0204"),
+        ("{ cache: 3 }", "GH0203"),
+        ("3", "GH0203"),
+    ] {
+        let found = errors(&format!("start: b\nnodes:\n  a: {node}\n  b: {{}}"));
+        let found: Vec<_> = found.into_iter().filter(|found| found != "GH0303").collect();
+        assert_eq!(found, [code], "{node}");
+    }
+    assert_eq!(errors("start: a\nnodes: { \"a b\": {}, a: {}, \"а\": {} }"), ["GH0502", "GH0502"]);
+    assert_eq!(errors("start: []\nnodes: { a: {} }"), ["GH0204"]);
+    assert_eq!(errors("nodes: { a: {} }"), ["GH0202"]);
+    assert_eq!(errors("start: a\nnodes: { a: { __proto__: 1 } }"), ["GH0113"]);
+}
+
+#[test]
+fn what_is_doubtful_is_warned_about() {
+    let on = |node: &str| warnings(&format!("start: a\nnodes:\n  a: {node}\n  b: {{}}"));
+    assert_eq!(on("{ next: b }"), Vec::<String>::new());
+    assert_eq!(on("{}"), ["GH0304"]);
+    assert_eq!(on("{ next: [b, b] }"), ["GH0311"]);
+    assert_eq!(on("{ next: [{ to: b, when: { path: state.x, op: exists } }] }"), ["GH0305"]);
+    assert_eq!(on("{ next: [{ to: b, when: {} }, { to: a }] }"), ["GH0306"]);
+    assert_eq!(on("{ next: b, revisit: true }"), ["GH0308"]);
+    assert_eq!(on("{ next: b, command: { goto: [], write: [] } }"), ["GH0310"]);
+    assert_eq!(
+        warnings("start: a\nnodes:\n  a: {}\n  b: { next: c }\n  c: { next: b }\n  j: { wait_for: [a, b] }"),
+        ["GH0304", "GH0304", "GH0304"]
+    );
+}
+
+#[test]
+fn the_header_is_checked() {
+    let config = "config: { start: a, nodes: { a: {} } }\n";
+    let header = |text: &str| {
+        let problems = refused(&format!("{text}\n{config}"));
+        codes(&problems, Severity::Error).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(header("tool_type: python"), ["GH0301"]);
+    assert_eq!(header("version: 1"), ["GH0202"]);
+    assert_eq!(header("tool_type: graph\nexecutor_id: rye/core/runtimes/python"), ["GH0301"]);
+    assert_eq!(header("tool_type: graph\nconfig_schema: { type: objekt }"), ["GH0405"]);
+    assert_eq!(header("tool_type: graph\nconfig_schema: { $ref: \"https://example.com/x\" }"), ["GH0405"]);
+    assert_eq!(codes(&refused("tool_type: graph\n"), Severity::Error), ["GH0202"]);
+    assert_eq!(codes(&refused("- a\n"), Severity::Error), ["GH0203"]);
+}
+
+#[test]
+fn the_digest_is_of_what_the_document_says() {
+    let digest = |text: &str| loaded(text).graph.digest;
+    let one = digest("tool_type: graph\nconfig: { start: a, nodes: { a: { next: b }, b: {} } }\n");
+    let same = digest(
+        "# layout\ntool_type: 'graph'\nconfig:\n  nodes:\n    a:\n      next: b\n    b: {}\n  start: a\n",
+    );
+    assert_eq!(one, same);
+    let order = digest("tool_type: graph\nconfig: { start: a, nodes: { b: {}, a: { next: b } } }\n");
+    assert_ne!(one, order, "the order of nodes is the order of barriers");
+    let id = load("x", "tool_type: graph\nconfig: { start: a, nodes: { a: { next: b }, b: {} } }", "t/other")
+        .unwrap();
+    assert_ne!(one, id.graph.digest);
+}
+
+#[test]
+fn a_snapshot_gives_the_same_graph() {
+    for name in ["everything.yaml", "release_notes.yaml", "review_fan_out.yaml", "disk_usage.yaml"] {
+        let graph = loaded(&fixture(name)).graph;
+        let text = crate::json::canonical_string(&graph.document);
+        let again: Graph = load_snapshot(&crate::json::parse_strict(&text, crate::json::MAX_DEPTH).unwrap()).unwrap();
+        assert_eq!(again.digest, graph.digest, "{name}");
+        assert_eq!(format!("{:?}", again.nodes), format!("{:?}", graph.nodes), "{name}");
+        assert_eq!(again.document, graph.document);
+    }
+    assert!(load_snapshot(&serde_json::json!({"id": "a", "config": {"start": "x"}})).is_err());
+    assert!(load_snapshot(&serde_json::Value::Null).is_err());
+}
+
+#[test]
+fn a_bare_config_points_into_its_document() {
+    let text = "name: case\ngraph:\n  start: a\n  nodes:\n    a: { nxt: b }\n    b: {}\n";
+    let problems = Problems::new();
+    let root = crate::yaml::parse(text, &problems).unwrap();
+    let config = root.descend(["graph"]);
+    assert!(load_config(config, text, "case", &problems).is_none());
+    let lines = problems.into_diagnostics("a.case.yaml", text).to_lines();
+    assert_eq!(lines, ["a.case.yaml:5:10: error[GH0201]: `nxt` is not a key of node `a`"]);
+
+    let text = "graph: { start: a, nodes: { a: {} } }\n";
+    let problems = Problems::new();
+    let root = crate::yaml::parse(text, &problems).unwrap();
+    assert_eq!(load_config(root.descend(["graph"]), text, "case", &problems).unwrap().nodes.len(), 1);
+}
+
+#[test]
+fn hostile_documents_are_refused_in_bounded_time() {
+    let nodes = |count: usize, node: &str| {
+        let nodes: String = (0..count).map(|at| format!("    n{at}: {node}\n")).collect();
+        format!("tool_type: graph\nconfig:\n  start: n0\n  nodes:\n{nodes}")
+    };
+    let chain: String = (0..30_000).map(|at| format!("    n{at}: {{ next: n{} }}\n", at + 1)).collect();
+    for (name, text) in [
+        ("unknown targets", nodes(30_000, "{ next: nowhere }")),
+        ("unknown keys", nodes(30_000, "{ nxt: n0 }")),
+        ("bad templates", nodes(20_000, "{ assign: { a: \"${\" } }")),
+        ("edges", nodes(200, &format!("{{ next: [{}] }}", "n0, ".repeat(900)))),
+        ("a chain", format!("tool_type: graph\nconfig:\n  start: n0\n  nodes:\n{chain}    n30000: {{}}\n")),
+        ("long names", nodes(1, &format!("{{ {}: 1 }}", "x".repeat(900)))),
+        ("a long unknown target", nodes(1, &format!("{{ next: \"{}\" }}", "x".repeat(1 << 20)))),
+    ] {
+        let start = Instant::now();
+        let result = load("graph.yaml", &text, "t/graph");
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(10), "{name} took {took:?}");
+        if let Err(problems) = result {
+            assert!(
+                problems.len() <= Problems::MOST + 1
+                    && problems.to_lines().iter().all(|line| line.len() < 600)
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_mutated_document_is_read_or_refused(
+        which in 0_usize..4,
+        cuts in proptest::collection::vec((0.0..1.0_f64, 0_usize..12, prop::sample::select(vec![
+            "", "a", ":", "- ", "\n", "  ", "{", "}", "[", "]", "\"", "${", "}", "&a ", "*a", "null", "0", "-1", "é", "#", "|", "nodes:", "start",
+            "state", "'", "\t", "to: ", "return", "foreach", "type: ", "over: ",
+        ])), 1..6),
+    ) {
+        let name = ["everything.yaml", "release_notes.yaml", "review_fan_out.yaml", "disk_usage.yaml"][which];
+        let mut text = fixture(name);
+        for (place, length, insert) in cuts {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            let start = text.floor_char_boundary((place * text.len() as f64) as usize);
+            let end = text.floor_char_boundary((start + length).min(text.len()));
+            text.replace_range(start..end, insert);
+        }
+        match load("graph.yaml", &text, "t/graph") {
+            Ok(loaded) => {
+                prop_assert!(!loaded.warnings.has_errors());
+                shown(&loaded.warnings);
+                let again = load_snapshot(&loaded.graph.document).unwrap();
+                prop_assert_eq!(again.digest, loaded.graph.digest);
+            }
+            Err(problems) => {
+                prop_assert!(problems.has_errors());
+                shown(&problems);
+            }
+        }
+    }
+}
