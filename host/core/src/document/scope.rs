@@ -93,6 +93,9 @@ impl<'n> Reader<'n> {
 
     /// Reports a text that is not an id or name, at the character where it stops being one.
     pub(super) fn bad_name(&self, code: Code, node: &Node, what: &str, error: &IdError) {
+        if self.problems.is_full() {
+            return;
+        }
         let text = node.as_text().unwrap_or_default();
         let place = node.span_inside(self.text, error.offset(), 1);
         let message = format!("{what} cannot be `{}`: {error}", excerpt(text));
@@ -124,6 +127,7 @@ impl<'n> Reader<'n> {
     ) -> Option<ValueTemplate> {
         let template = match ValueTemplate::parse(&node.to_json()) {
             Ok(template) => template,
+            Err(_) if self.problems.is_full() => return None,
             Err(error) => {
                 // One problem of one text each: the others are found by reading them alone.
                 if !self.bad_leaves(node) {
@@ -142,6 +146,9 @@ impl<'n> Reader<'n> {
                 continue;
             }
             sound = false;
+            if self.problems.is_full() {
+                break;
+            }
             let leaf = node.descend(&used.pointer);
             let written = used.path.as_str();
             let place = leaf
