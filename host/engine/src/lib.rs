@@ -1,1 +1,33 @@
-//! wip
+//! Runs components: compiles them, links each with what it was granted and nothing else, meters and bounds every call,
+//! and says how a call ended. The only crate that names wasmtime.
+//!
+//! Component bytes enter as [`graph_core::trust::VerifiedComponent`] alone. A call never ends in an error of the host
+//! for something that a component can cause: [`CallReport`] says what happened.
+
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod bare;
+mod bindings;
+mod cache;
+mod call;
+mod classify;
+mod config;
+mod convert;
+mod describe;
+mod engine;
+mod error;
+mod host;
+mod interface;
+mod limiter;
+mod prepare;
+mod state;
+mod ticker;
+
+pub use cache::CacheStatus;
+pub use call::{Call, CallReport, Classification};
+pub use config::EngineConfig;
+pub use engine::{Engine, LoadedComponent};
+pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
+pub use host::output::{EventRecord, Level, LogLine, Observer};
+pub use interface::{Import, kinds_for};
+pub use prepare::PreparedNode;

@@ -1,0 +1,19 @@
+//! What `wit-bindgen` makes of the contract. Nodes use the rest of the crate; the [`node!`](crate::node!) macro uses this.
+#![allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
+
+wit_bindgen::generate!({
+    world: "graph-host:sdk/sdk",
+    path: [
+        "../../wit/wasi/io.wit",
+        "../../wit/wasi/clocks.wit",
+        "../../wit/wasi/random.wit",
+        "../../wit/wasi/filesystem.wit",
+        "../../wit/node",
+        "../../wit/host",
+        "wit",
+    ],
+    generate_all,
+    pub_export_macro: true,
+    default_bindings_module: "graph_sdk::bindings",
+    export_macro_name: "export",
+});

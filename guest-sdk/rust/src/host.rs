@@ -1,0 +1,42 @@
+//! Log lines, events, time and randomness.
+
+use serde::Serialize;
+
+use crate::Failure;
+use crate::bindings::graph_host::host::{events, log};
+use crate::bindings::wasi::clocks::{monotonic_clock, wall_clock};
+use crate::bindings::wasi::random::random;
+
+pub use crate::bindings::graph_host::host::log::Level;
+
+/// Writes a log line. Always granted.
+pub fn log(level: Level, message: impl AsRef<str>) {
+    log::log(level, message.as_ref());
+}
+
+/// Adds a record to the run's event stream. Always granted.
+pub fn emit(name: &str, payload: impl Serialize) -> Result<(), Failure> {
+    events::emit(name, &serde_json::to_string(&payload)?);
+    Ok(())
+}
+
+/// The time of the superstep since 1970, the same at each call of a task. Needs `wasi:clocks/wall-clock`.
+pub fn now() -> std::time::Duration {
+    let now = wall_clock::now();
+    std::time::Duration::new(now.seconds, now.nanoseconds)
+}
+
+/// Waits; the host's clock is virtual, so it moves on at once. Needs `wasi:clocks/monotonic-clock`.
+pub fn sleep(span: std::time::Duration) {
+    monotonic_clock::subscribe_duration(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)).block();
+}
+
+/// Random bytes from the run's seed. Needs `wasi:random/random`.
+pub fn random_bytes(count: u64) -> Vec<u8> {
+    random::get_random_bytes(count)
+}
+
+/// A random number from the run's seed. Needs `wasi:random/random`.
+pub fn random_u64() -> u64 {
+    random::get_random_u64()
+}

@@ -1,0 +1,41 @@
+//! Host types for the WIT contract.
+#![allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+
+wasmtime::component::bindgen!({
+    inline: "
+        package graph-host:engine;
+
+        world component {
+            import graph-host:host/log@0.1.0;
+            import graph-host:host/events@0.1.0;
+            import wasi:clocks/wall-clock@0.2.12;
+            import wasi:clocks/monotonic-clock@0.2.12;
+            import wasi:random/random@0.2.12;
+            import wasi:random/insecure@0.2.12;
+            import wasi:random/insecure-seed@0.2.12;
+            import wasi:filesystem/types@0.2.12;
+            import wasi:filesystem/preopens@0.2.12;
+            export graph-host:node/action@0.1.0;
+        }
+    ",
+    path: [
+        "../../wit/wasi/io.wit",
+        "../../wit/wasi/clocks.wit",
+        "../../wit/wasi/random.wit",
+        "../../wit/wasi/filesystem.wit",
+        "../../wit/node",
+        "../../wit/host",
+    ],
+    world: "graph-host:engine/component",
+    imports: { default: trappable },
+    exports: { default: async },
+    ownership: Borrowing { duplicate_if_necessary: false },
+    trappable_error_type: {
+        "wasi:filesystem/types.error-code" => crate::host::filesystem::FsError,
+    },
+    with: {
+        "wasi:io": wasmtime_wasi::p2::bindings::io,
+        "wasi:filesystem/types.descriptor": crate::host::filesystem::Descriptor,
+        "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::Entries,
+    },
+});

@@ -1,0 +1,98 @@
+//! The key that vouches for compiled code, and the tag that it makes.
+
+use std::fs;
+use std::hash::{Hash as _, Hasher};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use graph_core::digest::Digest;
+
+/// What tells these tags from anything else that the key could be used for.
+const CONTEXT: &str = "graph-host 2026 compiled component v1";
+
+/// A secret of this user on this machine. Whoever can read it can already run code as this user.
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    /// The key of a cache folder, made at first use. A key that others could read or replace is not used again.
+    pub(super) fn of_user(folder: &Path) -> io::Result<Self> {
+        make_private(folder)?;
+        let path = folder.join("key");
+        if let Some(key) = read(&path) {
+            return Ok(key);
+        }
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+        // The file is born readable to its owner alone.
+        let mut file = tempfile::Builder::new().prefix(".key-").tempfile_in(folder)?;
+        file.write_all(&bytes)?;
+        file.as_file().sync_all()?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => Ok(Self(bytes)),
+            // Another process was first, or what lies there is no good.
+            Err(error) => match read(&path) {
+                Some(key) => Ok(key),
+                None => error.file.persist(&path).map(|_| Self(bytes)).map_err(|error| error.error),
+            },
+        }
+    }
+
+    /// The tag of compiled code: for one component and one engine.
+    pub(super) fn tag(&self, compatibility: &[u8; 32], digest: &Digest, code: &[u8]) -> blake3::Hash {
+        let key = blake3::derive_key(CONTEXT, &self.0);
+        let mut hasher = blake3::Hasher::new_keyed(&key);
+        hasher.update(compatibility);
+        hasher.update(digest.hex().as_bytes());
+        hasher.update(code);
+        hasher.finalize()
+    }
+}
+
+fn read(path: &Path) -> Option<Key> {
+    if !private(path) {
+        return None;
+    }
+    fs::read(path).ok()?.try_into().ok().map(Key)
+}
+
+#[cfg(unix)]
+fn private(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::symlink_metadata(path).is_ok_and(|metadata| {
+        metadata.is_file() && metadata.mode() & 0o077 == 0 && metadata.uid() == rustix::process::geteuid().as_raw()
+    })
+}
+
+#[cfg(not(unix))]
+fn private(path: &Path) -> bool {
+    // The folder lies in the user's profile, which the system keeps to the user.
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+#[cfg(unix)]
+fn make_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make_private(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+/// What compiled code depends on beside the component: wasmtime's version, its settings, the processor.
+pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
+    struct Feed(blake3::Hasher);
+    impl Hasher for Feed {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0.update(bytes);
+        }
+        fn finish(&self) -> u64 {
+            0
+        }
+    }
+    let mut feed = Feed(blake3::Hasher::new());
+    engine.precompile_compatibility_hash().hash(&mut feed);
+    crate::config::WASMTIME_VERSION.hash(&mut feed);
+    *feed.0.finalize().as_bytes()
+}

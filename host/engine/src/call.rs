@@ -1,0 +1,170 @@
+//! One call of a node: a fresh instance, metered and bounded.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Activation, Failure, Outcome};
+use graph_core::time::Timestamp;
+use serde_json::Value;
+use wasmtime::{Store, UpdateDeadline};
+
+use crate::classify::classify;
+use crate::convert::{self, ActivationText};
+use crate::engine::EngineInner;
+use crate::host::output::{EventRecord, LogLine, Observer, Output};
+use crate::limiter::LimitReached;
+use crate::prepare::PreparedNode;
+use crate::state::TaskState;
+
+/// What a component may hand to the host in one host call, or return, beside its output limit, in bytes.
+const HOST_CALL_BYTES: usize = 4 << 20;
+/// Handles of resources that one instance may have.
+const MAX_COMPONENT_HANDLES: usize = 1024;
+
+/// What a call is given.
+pub struct Call<'a> {
+    /// What the node is told about its task.
+    pub activation: &'a Activation,
+    /// Its params, templates filled in.
+    pub params: &'a Value,
+    /// Where its randomness comes from: a digest over the run's seed, the superstep and the task.
+    pub seed: [u8; 32],
+    /// What its clock shows: the superstep's recorded time.
+    pub clock: Timestamp,
+    /// What it may use up.
+    pub limits: TaskLimits,
+    /// Hears of log lines and events as they come.
+    pub observer: Option<Arc<dyn Observer>>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Classification {
+    /// It gave an outcome or a failure of its own.
+    Returned,
+    /// It trapped, or broke the rules of the component model.
+    Trap,
+    /// It used up its fuel.
+    Fuel,
+    /// It asked for more memory, or a larger table, than it may have.
+    Memory,
+    /// It used up its stack.
+    Stack,
+    /// It ran past its deadline.
+    Deadline,
+    /// What it answered is not valid JSON, or longer than it may be.
+    InvalidResult,
+    /// It asked more of a host interface than that gives: log bytes, random bytes, handles.
+    HostLimit,
+}
+
+impl Classification {
+    /// The name in records and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Returned => "returned",
+            Self::Trap => "trap",
+            Self::Fuel => "fuel",
+            Self::Memory => "memory",
+            Self::Stack => "stack",
+            Self::Deadline => "deadline",
+            Self::InvalidResult => "invalid result",
+            Self::HostLimit => "host limit",
+        }
+    }
+}
+
+impl fmt::Display for Classification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a call came to.
+#[derive(Clone, Debug)]
+pub struct CallReport {
+    /// The outcome, or the failure: the node's own, or the one that stands for how the call ended.
+    pub result: Result<Outcome, Failure>,
+    /// The fuel that `run` used, counted from after instantiation; the whole budget if it did not return.
+    pub fuel_used: u64,
+    /// How it ended.
+    pub classification: Classification,
+    /// Its log lines, in order.
+    pub logs: Vec<LogLine>,
+    /// Its events, in order.
+    pub events: Vec<EventRecord>,
+}
+
+impl PreparedNode {
+    /// Calls the node's `run` in a fresh instance. Waits while as many calls are under way as the engine allows at
+    /// once; the deadline counts from after that. Dropping the future ends the call within some milliseconds.
+    pub async fn call(&self, call: Call<'_>) -> CallReport {
+        let params = call.params.to_string();
+        let text = ActivationText::new(call.activation);
+        let limits = call.limits;
+
+        let engine = &self.inner.engine;
+        let _permit = engine.slot().await;
+        let _active = engine.ticker.enter();
+        let output = Output::new(limits.log, call.observer);
+        let mut store =
+            new_store(engine, &limits, call.clock, call.seed, Arc::clone(&self.inner.mounts), output);
+
+        let answers = text.answers();
+        let activation = text.with(call.activation, &answers);
+        let returned = async {
+            let node = self.inner.pre.instantiate_async(&mut store).await?;
+            store.set_fuel(limits.fuel)?;
+            node.graph_host_node_action().call_run(&mut store, activation, &params).await
+        }
+        .await;
+
+        let left = store.get_fuel().unwrap_or(0);
+        let state = store.into_data();
+        let (classification, result, fuel_used) = match returned {
+            Ok(answer) => {
+                let (classification, result) = convert::answer(answer, limits.output);
+                (classification, result, limits.fuel.saturating_sub(left))
+            }
+            Err(error) => {
+                let (classification, failure) = classify(&error);
+                (classification, Err(failure), limits.fuel)
+            }
+        };
+        CallReport { result, fuel_used, classification, logs: state.output.logs, events: state.output.events }
+    }
+}
+
+/// A store with every limit of a call set. Its fuel is that of the call: instantiation may use as much, and the call
+/// then starts with all of it.
+pub(crate) fn new_store(
+    engine: &EngineInner,
+    limits: &TaskLimits,
+    clock: Timestamp,
+    seed: [u8; 32],
+    mounts: Arc<crate::host::filesystem::Mounts>,
+    output: Output,
+) -> Store<TaskState> {
+    let now = Instant::now();
+    let deadline = now.checked_add(limits.timeout).unwrap_or_else(|| now + Duration::from_secs(u64::from(u32::MAX)));
+    let timeout = limits.timeout;
+    let state = TaskState::new(limits, clock, seed, mounts, output, deadline);
+    let mut store = Store::new(&engine.wasmtime, state);
+    store.limiter(|state| &mut state.limiter);
+    // The engine's configuration meters fuel, so this cannot fail; should it, the call has none and ends at once.
+    let _ = store.set_fuel(limits.fuel);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |context| {
+        if Instant::now() >= context.data().deadline {
+            let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+            return Err(LimitReached::Deadline { milliseconds }.into());
+        }
+        Ok(UpdateDeadline::Yield(1))
+    });
+    let output = usize::try_from(limits.output).unwrap_or(usize::MAX);
+    store.set_hostcall_fuel(output.saturating_add(HOST_CALL_BYTES));
+    store.set_max_component_handles(MAX_COMPONENT_HANDLES);
+    store
+}

@@ -1,0 +1,82 @@
+//! How a call ended, told by type wherever wasmtime has a type for it.
+
+use graph_core::node::{Category, Failure};
+use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
+
+use crate::call::Classification;
+use crate::limiter::LimitReached;
+
+/// A fault of a component in a host call, with the category that it becomes.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct GuestFault {
+    category: Category,
+    message: String,
+}
+
+impl GuestFault {
+    pub(crate) fn new(category: Category, message: String) -> Self {
+        Self { category, message }
+    }
+}
+
+/// The classification of an error of a call, and the failure that the graph sees.
+pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
+    if let Some(limit) = error.downcast_ref::<LimitReached>() {
+        return match limit {
+            LimitReached::Memory { .. } | LimitReached::Table { .. } => over(Classification::Memory, limit),
+            LimitReached::Deadline { .. } => {
+                (Classification::Deadline, Failure::new(Category::Timeout, limit.to_string()))
+            }
+            LimitReached::Log { .. } | LimitReached::Random { .. } | LimitReached::Entries { .. } => {
+                over(Classification::HostLimit, limit)
+            }
+        };
+    }
+    if let Some(fault) = error.downcast_ref::<GuestFault>() {
+        return (Classification::Trap, Failure::new(fault.category, fault.message.clone()));
+    }
+    if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {
+        return over(Classification::HostLimit, &"it holds too many handles of the host at once");
+    }
+    let root = error.root_cause().to_string();
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => over(Classification::Fuel, &"it used up its fuel"),
+        Some(Trap::StackOverflow) => over(Classification::Stack, &"it used up its stack: its calls nest too deeply"),
+        Some(trap) => (
+            Classification::Trap,
+            Failure::new(Category::Internal, format!("it trapped: {}", describe_trap(*trap, &root))),
+        ),
+        // wasmtime has no public type for these two.
+        None if root.contains("fuel allocated for hostcalls") => {
+            over(Classification::HostLimit, &"it handed more data to the host than one call may")
+        }
+        None if root.contains("resource table has no free keys") || root.contains("handle table") => {
+            over(Classification::HostLimit, &"it holds too many handles at once")
+        }
+        None => (
+            Classification::Trap,
+            Failure::new(
+                Category::Internal,
+                format!("it broke the contract between component and host: {}", crate::host::escape(&root)),
+            ),
+        ),
+    }
+}
+
+fn over(classification: Classification, what: &impl ToString) -> (Classification, Failure) {
+    (classification, Failure::new(Category::Limit, what.to_string()))
+}
+
+fn describe_trap(trap: Trap, root: &str) -> String {
+    match trap {
+        Trap::UnreachableCodeReached => {
+            "it reached an `unreachable` instruction, as a panic does; its log may say why".to_owned()
+        }
+        Trap::MemoryOutOfBounds => {
+            format!("{} (calls that nest too deeply can end so, too)", crate::host::escape(root))
+        }
+        _ => crate::host::escape(root),
+    }
+}

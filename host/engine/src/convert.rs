@@ -1,0 +1,135 @@
+//! From host types to the contract's and back. What comes back is checked: strict JSON, within the output limit.
+
+use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::node::{Activation, Category, Failure, Goto, Outcome};
+use serde_json::Value;
+
+use crate::bindings::graph_host::node::types as wit;
+use crate::call::Classification;
+use crate::host::escape;
+
+/// The longest failure message that is kept, in bytes.
+const MAX_MESSAGE: usize = 8 << 10;
+
+/// JSON text of everything in an activation that is a value.
+pub(crate) struct ActivationText {
+    argument: Option<String>,
+    answers: Vec<String>,
+}
+
+impl ActivationText {
+    pub(crate) fn new(activation: &Activation) -> Self {
+        Self {
+            argument: activation.argument.as_ref().map(Value::to_string),
+            answers: activation.answers.iter().map(Value::to_string).collect(),
+        }
+    }
+
+    pub(crate) fn answers(&self) -> Vec<&String> {
+        self.answers.iter().collect()
+    }
+
+    pub(crate) fn with<'a>(&'a self, activation: &'a Activation, answers: &'a [&'a String]) -> wit::Activation<'a> {
+        wit::Activation {
+            run_id: &activation.run_id,
+            root_run_id: &activation.root_run_id,
+            parent_run_id: activation.parent_run_id.as_deref(),
+            graph_id: &activation.graph_id,
+            node_id: &activation.node_id,
+            superstep: activation.superstep,
+            task: &activation.task,
+            attempt: activation.attempt,
+            visit: activation.visit,
+            argument: self.argument.as_ref(),
+            answers,
+            idempotency_key: &activation.idempotency_key,
+        }
+    }
+}
+
+/// Reads what `run` returned.
+pub(crate) fn answer(
+    answer: Result<wit::Outcome, wit::Failure>,
+    output_limit: u64,
+) -> (Classification, Result<Outcome, Failure>) {
+    match read(answer, output_limit) {
+        Ok(outcome) => (Classification::Returned, outcome),
+        Err(failure) => (Classification::InvalidResult, Err(failure)),
+    }
+}
+
+fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result<Outcome, Failure>, Failure> {
+    let mut budget = Budget { limit, left: limit };
+    Ok(match answer {
+        Ok(wit::Outcome::Result(text)) => Ok(Outcome::Result(budget.json(&text, "its result")?)),
+        Ok(wit::Outcome::Interrupt(text)) => Ok(Outcome::Interrupt(budget.json(&text, "its question")?)),
+        Ok(wit::Outcome::Command(command)) => Ok(budget.command(command)?),
+        Err(failure) => Err(budget.failure(failure)?),
+    })
+}
+
+/// The bytes of JSON that an answer may still have.
+struct Budget {
+    limit: u64,
+    left: u64,
+}
+
+impl Budget {
+    fn spend(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| {
+            Failure::new(Category::Limit, format!("what it answered has more than {} bytes", self.limit))
+        })?;
+        Ok(())
+    }
+
+    fn json(&mut self, text: &str, what: &str) -> Result<Value, Failure> {
+        self.spend(text.len())?;
+        parse_strict(text, MAX_DEPTH)
+            .map_err(|error| Failure::new(Category::Internal, format!("{what} is not valid JSON: {error}")))
+    }
+
+    fn command(&mut self, command: wit::Command) -> Result<Outcome, Failure> {
+        let Value::Object(update) = self.json(&command.update, "the update of its command")? else {
+            return Err(Failure::new(Category::Internal, "the update of its command is not a JSON object"));
+        };
+        let mut goto = Vec::with_capacity(command.goto.len());
+        for target in command.goto {
+            self.spend(target.node.len().saturating_add(1))?;
+            let argument = match target.argument {
+                Some(text) => Some(self.json(&text, "an argument in its command")?),
+                None => None,
+            };
+            goto.push(Goto { node: target.node, argument });
+        }
+        Ok(Outcome::Command { update, goto })
+    }
+
+    fn failure(&mut self, failure: wit::Failure) -> Result<Failure, Failure> {
+        let details = match failure.details {
+            Some(text) => Some(self.json(&text, "the details of its failure")?),
+            None => None,
+        };
+        let mut end = failure.message.len().min(MAX_MESSAGE);
+        while !failure.message.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut message = escape(&failure.message[..end]);
+        if end < failure.message.len() {
+            message.push('…');
+        }
+        Ok(Failure { category: category(failure.category), message, details })
+    }
+}
+
+fn category(category: wit::Category) -> Category {
+    match category {
+        wit::Category::Transient => Category::Transient,
+        wit::Category::RateLimited => Category::RateLimited,
+        wit::Category::Timeout => Category::Timeout,
+        wit::Category::Permanent => Category::Permanent,
+        wit::Category::InvalidInput => Category::InvalidInput,
+        wit::Category::Denied => Category::Denied,
+        wit::Category::Limit => Category::Limit,
+        wit::Category::Internal => Category::Internal,
+    }
+}

@@ -1,0 +1,84 @@
+//! Asking a component what it is, when it is built or signed.
+
+use std::sync::Arc;
+
+use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Description, WantedInterface};
+use graph_core::time::Timestamp;
+use graph_core::trust::VerifiedComponent;
+use serde_json::Value;
+use wasmtime::component::Linker;
+
+use crate::bindings::{ComponentPre, graph_host::node::types as wit};
+use crate::call::new_store;
+use crate::classify::classify;
+use crate::engine::Engine;
+use crate::error::DescribeError;
+use crate::host::filesystem::Mounts;
+use crate::host::output::Output;
+
+impl Engine {
+    /// Calls `describe` with imports that trap when they are called, within the default limits of a task.
+    pub async fn describe(&self, component: &VerifiedComponent) -> Result<Description, DescribeError> {
+        let loaded = self.load(component)?;
+        let id = || loaded.id().to_owned();
+        let mut linker = Linker::new(&self.inner.wasmtime);
+        let pre = linker
+            .define_unknown_imports_as_traps(loaded.component())
+            .and_then(|()| linker.instantiate_pre(loaded.component()))
+            .and_then(ComponentPre::new)
+            .map_err(|error| DescribeError::WrongWorld { id: id(), message: format!("{error:#}") })?;
+
+        let _permit = self.inner.slot().await;
+        let _active = self.inner.ticker.enter();
+        let limits = TaskLimits::DEFAULT;
+        let output = Output::new(limits.log, None);
+        let mut store =
+            new_store(&self.inner, &limits, Timestamp::default(), [0; 32], Arc::new(Mounts::default()), output);
+        let described = async {
+            let node = pre.instantiate_async(&mut store).await?;
+            store.set_fuel(limits.fuel)?;
+            node.graph_host_node_action().call_describe(&mut store).await
+        }
+        .await
+        .map_err(|error| {
+            let message = match error.root_cause().to_string() {
+                cause if cause.contains("unknown import") => format!("it called an import: {cause}"),
+                _ => classify(&error).1.message,
+            };
+            DescribeError::Failed { id: id(), message }
+        })?;
+        read(described, limits.output).map_err(|message| DescribeError::Invalid { id: id(), message })
+    }
+}
+
+fn read(described: wit::Description, limit: u64) -> Result<Description, String> {
+    let size = described
+        .interfaces
+        .iter()
+        .map(|wanted| wanted.name.len() + wanted.why.len())
+        .chain([described.summary.len(), described.params.len(), described.result.len()])
+        .fold(0_u64, |sum, bytes| sum.saturating_add(bytes as u64));
+    if size > limit {
+        return Err(format!("it has {size} bytes; {limit} are allowed"));
+    }
+    Ok(Description {
+        summary: described.summary,
+        params: schema(&described.params, "params")?,
+        result: schema(&described.result, "result")?,
+        interfaces: described
+            .interfaces
+            .into_iter()
+            .map(|wanted| WantedInterface { name: wanted.name, why: wanted.why })
+            .collect(),
+    })
+}
+
+fn schema(text: &str, what: &str) -> Result<Value, String> {
+    match parse_strict(text, MAX_DEPTH) {
+        Ok(value @ (Value::Object(_) | Value::Bool(_))) => Ok(value),
+        Ok(_) => Err(format!("the schema of its {what} is neither an object nor a boolean")),
+        Err(error) => Err(format!("the schema of its {what} is not valid JSON: {error}")),
+    }
+}

@@ -1,0 +1,124 @@
+//! Why an operation of the engine failed. What a component does in a call is no error: see [`crate::CallReport`].
+
+use std::fmt;
+
+use graph_core::capability::CapabilityKind;
+
+/// The engine could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// This machine or this build of wasmtime does not take the configuration.
+    #[error("WebAssembly cannot run here: {0}")]
+    Unsupported(String),
+    /// The thread that keeps deadlines did not start.
+    #[error("the thread that keeps deadlines could not be started")]
+    Ticker(#[source] std::io::Error),
+}
+
+/// A component could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It is too large to compile.
+    #[error("the component `{id}` has {size} bytes; at most {limit} are taken")]
+    TooLarge {
+        /// The item.
+        id: String,
+        /// Its size.
+        size: usize,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// It is not valid, or uses a WebAssembly proposal that is switched off.
+    #[error("the component `{id}` cannot be compiled: {message}")]
+    Invalid {
+        /// The item.
+        id: String,
+        /// What is wrong, and where in the bytes.
+        message: String,
+    },
+}
+
+/// An interface that a component imports and was not granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingInterface {
+    /// The interface with its version.
+    pub interface: String,
+    /// The grants of which any one would link it; empty if the host does not offer it at all.
+    pub kinds: Vec<CapabilityKind>,
+}
+
+impl fmt::Display for MissingInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kinds.first() {
+            Some(kind) => write!(f, "`{}` (needs a grant of `{kind}`)", self.interface),
+            None => write!(f, "`{}` (which no grant offers)", self.interface),
+        }
+    }
+}
+
+/// A component could not be linked with what it was granted.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// It imports more than it was granted.
+    #[error("`{id}` imports what it was not granted: {}", list(.missing))]
+    NotGranted {
+        /// The item.
+        id: String,
+        /// Every interface that is missing.
+        missing: Vec<MissingInterface>,
+    },
+    /// It is not a node, or imports a version of an interface that this host does not have.
+    #[error("`{id}` does not fit this host: {message}")]
+    WrongWorld {
+        /// The item.
+        id: String,
+        /// What does not fit.
+        message: String,
+    },
+    /// A granted folder cannot be opened.
+    #[error("the folder {folder} that is granted to `{id}` cannot be opened: {source}")]
+    Folder {
+        /// The item.
+        id: String,
+        /// The folder on the host.
+        folder: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+fn list(missing: &[MissingInterface]) -> String {
+    missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A component could not be asked what it is.
+#[derive(Debug, thiserror::Error)]
+pub enum DescribeError {
+    /// It could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It does not export `graph-host:node/action`.
+    #[error("`{id}` is not a node: {message}")]
+    WrongWorld {
+        /// The item.
+        id: String,
+        /// What is missing.
+        message: String,
+    },
+    /// `describe` did not return: it trapped, called an import, or went over a limit.
+    #[error("`describe` of `{id}` did not return: {message}")]
+    Failed {
+        /// The item.
+        id: String,
+        /// What happened.
+        message: String,
+    },
+    /// The answer is not a description.
+    #[error("`describe` of `{id}` gave no usable answer: {message}")]
+    Invalid {
+        /// The item.
+        id: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}

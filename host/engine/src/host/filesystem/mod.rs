@@ -1,0 +1,77 @@
+//! `wasi:filesystem` over the granted folders.
+//!
+//! A component sees regular files and folders only: anything else in a folder can be listed, not opened, so that no
+//! call waits for a pipe or a device. What differs from host to host is hidden: entries come sorted by name, times
+//! are absent, links count as one, and the metadata hash is made of path, kind and size. Paths are resolved by
+//! cap-std beneath the granted folder, whatever links lie in it.
+
+// What the generated bindings name has to be `pub`, though nothing outside of this crate can reach it.
+#![allow(unreachable_pub)]
+
+mod error;
+mod folder;
+mod host;
+mod streams;
+
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use graph_core::capability::{Access, Mount};
+
+use crate::bindings::wasi::filesystem::types::DirectoryEntry;
+
+pub use error::FsError;
+
+/// An open folder that a component sees.
+pub(crate) struct OpenMount {
+    guest: String,
+    dir: Arc<Dir>,
+    writable: bool,
+}
+
+/// The granted folders, opened once and used by every call.
+#[derive(Default)]
+pub(crate) struct Mounts(Vec<OpenMount>);
+
+impl Mounts {
+    /// Opens the folders of a grant; says which could not be opened.
+    pub(crate) fn open(mounts: &[Mount]) -> Result<Self, (String, std::io::Error)> {
+        let open = |mount: &Mount| {
+            let dir = Dir::open_ambient_dir(&mount.host, ambient_authority())
+                .map_err(|error| (mount.host.clone(), error))?;
+            Ok(OpenMount {
+                guest: mount.guest.clone(),
+                dir: Arc::new(dir),
+                writable: mount.access == Access::ReadWrite,
+            })
+        };
+        mounts.iter().map(open).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// A file or folder that a component holds open.
+pub enum Descriptor {
+    File(OpenFile),
+    Folder(OpenFolder),
+}
+
+/// An open regular file.
+#[derive(Clone)]
+pub struct OpenFile {
+    file: Arc<std::fs::File>,
+    path: String,
+    readable: bool,
+    writable: bool,
+}
+
+/// An open folder.
+#[derive(Clone)]
+pub struct OpenFolder {
+    dir: Arc<Dir>,
+    path: String,
+    writable: bool,
+}
+
+/// The entries of a folder that are still to be given, by name.
+pub struct Entries(std::vec::IntoIter<DirectoryEntry>);

@@ -1,0 +1,9 @@
+//! What the host offers to components.
+
+pub(crate) mod clocks;
+pub(crate) mod filesystem;
+pub(crate) mod output;
+pub(crate) mod random;
+mod text;
+
+pub(crate) use text::escape;

@@ -1,0 +1,145 @@
+//! `graph-host:host/log` and `graph-host:host/events`, within one budget of bytes.
+
+use std::sync::Arc;
+
+use graph_core::json::{MAX_DEPTH, parse_strict};
+use graph_core::node::Category;
+use serde_json::Value;
+
+use crate::bindings::graph_host::host::{events, log};
+use crate::classify::GuestFault;
+use crate::host::escape;
+use crate::limiter::LimitReached;
+use crate::state::TaskState;
+
+/// What a line or an event costs beside its text: empty ones are not free.
+const OVERHEAD: u64 = 16;
+/// The longest name of an event, in bytes.
+const MAX_NAME: usize = 64;
+
+/// How important a log line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Every step of the work.
+    Trace,
+    /// Details that help to find a fault.
+    Debug,
+    /// What a person who watches the run wants to know.
+    Info,
+    /// Something is not as it should be.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+impl Level {
+    /// The level's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl From<log::Level> for Level {
+    fn from(level: log::Level) -> Self {
+        match level {
+            log::Level::Trace => Self::Trace,
+            log::Level::Debug => Self::Debug,
+            log::Level::Info => Self::Info,
+            log::Level::Warn => Self::Warn,
+            log::Level::Error => Self::Error,
+        }
+    }
+}
+
+/// A log line of a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// How important it is.
+    pub level: Level,
+    /// The line, its control characters escaped.
+    pub message: String,
+}
+
+/// A record that a component adds to the run's event stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRecord {
+    /// What kind of record it is: letters, digits, `_`, `-`, `.` and `/`.
+    pub name: String,
+    /// What it says.
+    pub payload: Value,
+}
+
+/// Hears of log lines and events while a call is under way. The report of the call holds them all as well.
+pub trait Observer: Send + Sync {
+    /// A line was written.
+    fn log(&self, line: &LogLine);
+    /// A record was added.
+    fn event(&self, event: &EventRecord);
+}
+
+/// The lines and events of a call so far.
+pub(crate) struct Output {
+    pub(crate) logs: Vec<LogLine>,
+    pub(crate) events: Vec<EventRecord>,
+    limit: u64,
+    left: u64,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Output {
+    pub(crate) fn new(limit: u64, observer: Option<Arc<dyn Observer>>) -> Self {
+        Self { logs: Vec::new(), events: Vec::new(), limit, left: limit, observer }
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), LimitReached> {
+        let cost = OVERHEAD.saturating_add(bytes as u64);
+        self.left = self.left.checked_sub(cost).ok_or(LimitReached::Log { limit: self.limit })?;
+        Ok(())
+    }
+}
+
+impl log::Host for TaskState {
+    fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        self.output.spend(message.len())?;
+        let line = LogLine { level: level.into(), message: escape(&message) };
+        if let Some(observer) = &self.output.observer {
+            observer.log(&line);
+        }
+        self.output.logs.push(line);
+        Ok(())
+    }
+}
+
+impl events::Host for TaskState {
+    fn emit(&mut self, name: String, payload: String) -> wasmtime::Result<()> {
+        self.output.spend(name.len().saturating_add(payload.len()))?;
+        let named = !name.is_empty()
+            && name.len() <= MAX_NAME
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
+        if !named {
+            return Err(GuestFault::new(
+                Category::InvalidInput,
+                format!(
+                    "it emitted an event named `{}`; a name is up to {MAX_NAME} letters, digits, `_`, `-`, `.` and `/`",
+                    escape(name.get(..MAX_NAME).unwrap_or(&name)),
+                ),
+            )
+            .into());
+        }
+        let payload = parse_strict(&payload, MAX_DEPTH).map_err(|error| {
+            GuestFault::new(Category::InvalidInput, format!("the payload of its event `{name}` is not JSON: {error}"))
+        })?;
+        let event = EventRecord { name, payload };
+        if let Some(observer) = &self.output.observer {
+            observer.event(&event);
+        }
+        self.output.events.push(event);
+        Ok(())
+    }
+}

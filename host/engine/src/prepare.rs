@@ -1,0 +1,106 @@
+//! Linking a component with its grant.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use graph_core::capability::{CapabilityKind, EffectiveGrant};
+use wasmtime::component::Linker;
+use wasmtime_wasi::p2::bindings::io;
+
+use crate::bindings::{ComponentPre, graph_host, wasi};
+use crate::engine::{Engine, EngineInner, LoadedComponent};
+use crate::error::{MissingInterface, PrepareError};
+use crate::host::filesystem::Mounts;
+use crate::interface::kinds_for;
+use crate::state::{HasState, HasTable, TaskState};
+
+/// A component that is linked with what it was granted, ready to be called. Cheap to clone.
+#[derive(Clone)]
+pub struct PreparedNode {
+    pub(crate) inner: Arc<Prepared>,
+}
+
+pub(crate) struct Prepared {
+    pub(crate) engine: Arc<EngineInner>,
+    pub(crate) pre: ComponentPre<TaskState>,
+    pub(crate) mounts: Arc<Mounts>,
+}
+
+impl Engine {
+    /// Links a component with the interfaces that it was granted, and no others. Folders are opened here, once.
+    pub fn prepare(&self, loaded: &LoadedComponent, grant: &EffectiveGrant) -> Result<PreparedNode, PrepareError> {
+        let missing = missing(loaded, &grant.kinds);
+        if !missing.is_empty() {
+            return Err(PrepareError::NotGranted { id: loaded.id().to_owned(), missing });
+        }
+        let pre = self.pre(loaded, &grant.kinds)?;
+        let mounts = if grant.kinds.contains(&CapabilityKind::Filesystem) { &grant.filesystem[..] } else { &[] };
+        let mounts = Mounts::open(mounts)
+            .map_err(|(folder, source)| PrepareError::Folder { id: loaded.id().to_owned(), folder, source })?;
+        Ok(PreparedNode { inner: Arc::new(Prepared { engine: Arc::clone(&self.inner), pre, mounts: Arc::new(mounts) }) })
+    }
+
+    /// The component, type-checked against the host functions of its grants; one for each component and set of grants.
+    fn pre(
+        &self,
+        loaded: &LoadedComponent,
+        kinds: &BTreeSet<CapabilityKind>,
+    ) -> Result<ComponentPre<TaskState>, PrepareError> {
+        let key = (loaded.digest(), kinds.clone());
+        let mut linked = self.inner.linked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(pre) = linked.get(&key) {
+            return Ok(pre.clone());
+        }
+        let pre = linker(&self.inner.wasmtime, kinds)
+            .and_then(|linker| linker.instantiate_pre(loaded.component()))
+            .and_then(ComponentPre::new)
+            .map_err(|error| PrepareError::WrongWorld { id: loaded.id().to_owned(), message: format!("{error:#}") })?;
+        linked.insert(key, pre.clone());
+        Ok(pre)
+    }
+}
+
+/// The imports that none of the grants links.
+fn missing(loaded: &LoadedComponent, granted: &BTreeSet<CapabilityKind>) -> Vec<MissingInterface> {
+    loaded
+        .imports()
+        .iter()
+        .filter(|import| !import.type_only)
+        .map(|import| (import, kinds_for(&import.name)))
+        .filter(|(_, kinds)| !kinds.iter().any(|kind| granted.contains(kind)))
+        .map(|(import, kinds)| MissingInterface { interface: import.name.clone(), kinds: kinds.to_vec() })
+        .collect()
+}
+
+/// A linker that holds exactly what the grants stand for.
+fn linker(engine: &wasmtime::Engine, kinds: &BTreeSet<CapabilityKind>) -> wasmtime::Result<Linker<TaskState>> {
+    let mut linker = Linker::new(engine);
+    let to = &mut linker;
+    for kind in kinds {
+        match kind {
+            CapabilityKind::Log => {
+                graph_host::host::log::add_to_linker::<_, HasState>(to, |state| state)?;
+                graph_host::host::events::add_to_linker::<_, HasState>(to, |state| state)?;
+            }
+            CapabilityKind::Clocks => {
+                wasi::clocks::wall_clock::add_to_linker::<_, HasState>(to, |state| state)?;
+                wasi::clocks::monotonic_clock::add_to_linker::<_, HasState>(to, |state| state)?;
+            }
+            CapabilityKind::Random => {
+                wasi::random::random::add_to_linker::<_, HasState>(to, |state| state)?;
+                wasi::random::insecure::add_to_linker::<_, HasState>(to, |state| state)?;
+                wasi::random::insecure_seed::add_to_linker::<_, HasState>(to, |state| state)?;
+            }
+            CapabilityKind::Filesystem => {
+                wasi::filesystem::types::add_to_linker::<_, HasState>(to, |state| state)?;
+                wasi::filesystem::preopens::add_to_linker::<_, HasState>(to, |state| state)?;
+                io::error::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+                io::streams::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+            }
+        }
+    }
+    if kinds.contains(&CapabilityKind::Clocks) || kinds.contains(&CapabilityKind::Filesystem) {
+        io::poll::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+    }
+    Ok(linker)
+}

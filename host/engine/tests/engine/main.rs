@@ -1,0 +1,11 @@
+//! The engine from outside: what a component may do, and how every way to end is told.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod bounds;
+mod cache;
+mod calls;
+mod describe;
+mod files;
+mod grants;
+mod speed;
+mod support;
