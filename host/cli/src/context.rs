@@ -21,7 +21,16 @@ impl Context {
         Ok(Self { output: Output::new(json), home: Home::find()? })
     }
 
-    /// A runtime for commands that run graphs. Its threads start when something is spread over them.
+    /// Waits for something asynchronous. What it has left running is given up, not waited for: a component may hang in a
+    /// call of the system.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T> {
+        let runtime = self.runtime()?;
+        let value = runtime.block_on(future);
+        runtime.shutdown_background();
+        Ok(value)
+    }
+
+    /// A runtime for commands that run graphs.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime> {
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()

@@ -185,7 +185,9 @@ impl SignedRecord {
         Ok(record)
     }
 
-    fn decode(&self) -> Result<Record, DecodeError> {
+    /// Reads the record without checking its digest, its signature or its place: to show what another host has written,
+    /// never to build on it.
+    pub fn decode(&self) -> Result<Record, DecodeError> {
         let body = &self.body;
         let record = match self.kind {
             RecordKind::Checkpoint => {

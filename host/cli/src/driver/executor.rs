@@ -1,0 +1,44 @@
+//! Whoever performs tasks: the engine in a real run, doubles in a case.
+
+use std::fmt;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Category, Failure};
+use graph_core::walker::{TaskReport, TaskSpec};
+
+/// Performs the attempts that the walker asks for.
+pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
+    /// Performs one attempt. Dropping the future gives the attempt up. The driver bounds it by the attempt's timeout.
+    fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport>;
+
+    /// Whether the attempt is known to be over sooner than another thread could take it up: it is then performed by the
+    /// driver's own thread. A wrong guess costs time and nothing else.
+    fn is_brief(&self, spec: &TaskSpec) -> bool;
+
+    /// How many attempts it is of use to have under way at one time, where the graph does not say.
+    fn parallelism(&self) -> usize;
+
+    /// How long the driver waits for an attempt.
+    fn bound(&self, limits: &TaskLimits) -> Duration {
+        limits.timeout
+    }
+
+    /// What an attempt comes to that was given up because its time was over.
+    fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
+        let message = format!("it did not answer within {}", span(limits.timeout));
+        TaskReport { result: Err(Failure::new(Category::Timeout, message)), fuel: 0, warnings: Vec::new() }
+    }
+}
+
+/// A span of time as documents write it.
+pub(crate) fn span(span: Duration) -> String {
+    let ms = span.as_millis();
+    match ms {
+        0 => "0ms".to_owned(),
+        ms if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
+        ms if ms % 1000 == 0 => format!("{}s", ms / 1000),
+        ms => format!("{ms}ms"),
+    }
+}

@@ -1,0 +1,346 @@
+//! Signing and storing what the walker wants persisted.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc as blocking;
+use std::thread::JoinHandle;
+
+use graph_core::digest::Digest;
+use graph_core::graph::Durability;
+use graph_core::json;
+use graph_core::record::{Record, Status};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Persist, PersistId};
+use graph_store::{Change, CheckpointStore, RunUpdate, Synchronous};
+use tokio::sync::mpsc;
+
+/// How records reach the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// By the driver's own thread, at once: for a store that does not wait for a disk.
+    Inline,
+    /// The same, each record in a transaction of its own and none left out.
+    OneByOne,
+    /// By a thread of its own, which commits together whatever has come meanwhile.
+    Thread,
+}
+
+/// What became of the records up to one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// The newest one.
+    pub(super) id: PersistId,
+    /// Why they were refused, if they were.
+    pub(super) refused: Option<String>,
+}
+
+/// A text that a record refers to by its digest.
+pub(super) type Text = (Digest, String);
+
+/// A record that waits to be written.
+struct Queued {
+    persist: Box<Persist>,
+    text: Option<Text>,
+    update: RunUpdate,
+}
+
+/// Takes records from the driver and tells when they are stored.
+pub(super) struct Journal {
+    writer: Arc<Writer>,
+    mode: Mode,
+    durability: Durability,
+    /// Changes of the run's row that go with the next record.
+    amendment: RunUpdate,
+    /// The newest record that was pushed.
+    newest: PersistId,
+    /// Handed to the thread and not acknowledged by it.
+    unwritten: usize,
+    acknowledged: VecDeque<Written>,
+}
+
+enum Mode {
+    Inline {
+        together: bool,
+        queue: Vec<Queued>,
+    },
+    Thread {
+        records: Option<blocking::Sender<Queued>>,
+        written: mpsc::UnboundedReceiver<(usize, Written)>,
+        thread: Option<JoinHandle<()>>,
+    },
+}
+
+struct Writer {
+    store: Arc<dyn CheckpointStore>,
+    key: SigningKey,
+    run: String,
+    synchronous: Synchronous,
+}
+
+impl Journal {
+    /// A journal of one run.
+    pub(super) fn new(
+        store: Arc<dyn CheckpointStore>,
+        key: SigningKey,
+        run: &str,
+        durability: Durability,
+        writing: Writing,
+    ) -> std::io::Result<Self> {
+        let synchronous = match durability {
+            Durability::Sync | Durability::Exit => Synchronous::Full,
+            Durability::Async => Synchronous::Normal,
+        };
+        let writer = Arc::new(Writer { store, key, run: run.to_owned(), synchronous });
+        let mode = match writing {
+            Writing::Inline | Writing::OneByOne => {
+                Mode::Inline { together: writing == Writing::Inline, queue: Vec::new() }
+            }
+            Writing::Thread => {
+                let (records, waiting) = blocking::channel::<Queued>();
+                let (tell, written) = mpsc::unbounded_channel();
+                let thread_writer = Arc::clone(&writer);
+                let thread = std::thread::Builder::new()
+                    .name("graph-host-writer".to_owned())
+                    .spawn(move || thread_writer.serve(&waiting, &tell))?;
+                Mode::Thread { records: Some(records), written, thread: Some(thread) }
+            }
+        };
+        Ok(Self {
+            writer,
+            mode,
+            durability,
+            amendment: RunUpdate::default(),
+            newest: PersistId(0),
+            unwritten: 0,
+            acknowledged: VecDeque::new(),
+        })
+    }
+
+    /// Changes the run's row together with the next record that is pushed.
+    pub(super) fn amend(&mut self, update: RunUpdate) {
+        merge(&mut self.amendment, update);
+    }
+
+    /// Takes a record. It is written once [`Self::commit`] is called, or sooner.
+    pub(super) fn push(&mut self, persist: Box<Persist>, text: Option<Text>, at: Timestamp) {
+        let id = persist.id;
+        self.newest = id;
+        let mut update = std::mem::take(&mut self.amendment);
+        update.at = at;
+        describe(&persist.record, &mut update);
+        let queued = Queued { persist, text, update };
+        match &mut self.mode {
+            Mode::Inline { queue, .. } => queue.push(queued),
+            Mode::Thread { records, .. } => {
+                let sent = records.as_ref().is_some_and(|records| records.send(queued).is_ok());
+                if !sent {
+                    let refused = Some("the thread that writes to the store has ended".to_owned());
+                    self.acknowledged.push_back(Written { id, refused });
+                    return;
+                }
+                self.unwritten += 1;
+                if self.durability == Durability::Async {
+                    self.acknowledged.push_back(Written { id, refused: None });
+                }
+            }
+        }
+    }
+
+    /// Writes what was pushed, where it is this thread that writes.
+    pub(super) fn commit(&mut self) {
+        let Mode::Inline { together, queue } = &mut self.mode else { return };
+        if queue.is_empty() {
+            return;
+        }
+        if *together {
+            self.acknowledged.extend(self.writer.write(queue.drain(..), true));
+        } else {
+            for queued in queue.drain(..) {
+                self.acknowledged.extend(self.writer.write(std::iter::once(queued), false));
+            }
+        }
+    }
+
+    /// The next acknowledgement, if there is one already.
+    pub(super) fn try_acknowledged(&mut self) -> Option<Written> {
+        if let Mode::Thread { written, .. } = &mut self.mode {
+            while let Ok((count, news)) = written.try_recv() {
+                self.unwritten = self.unwritten.saturating_sub(count);
+                if self.durability != Durability::Async || news.refused.is_some() {
+                    self.acknowledged.push_back(news);
+                }
+            }
+        }
+        self.acknowledged.pop_front()
+    }
+
+    /// Waits for the thread to write something. Never ready where there is nothing to wait for.
+    pub(super) async fn written(&mut self) {
+        let Mode::Thread { written, .. } = &mut self.mode else { return std::future::pending().await };
+        if self.unwritten == 0 {
+            return std::future::pending().await;
+        }
+        match written.recv().await {
+            Some((count, news)) => {
+                self.unwritten = self.unwritten.saturating_sub(count);
+                if self.durability != Durability::Async || news.refused.is_some() {
+                    self.acknowledged.push_back(news);
+                }
+            }
+            None => {
+                self.unwritten = 0;
+                let refused = Some("the thread that writes to the store has ended".to_owned());
+                self.acknowledged.push_back(Written { id: self.newest, refused });
+            }
+        }
+    }
+
+    /// Waits until everything pushed is stored. `Err` says why it could not be.
+    pub(super) async fn flush(&mut self) -> Result<(), String> {
+        self.commit();
+        while self.unwritten > 0 {
+            self.written().await;
+        }
+        match self.acknowledged.iter().find_map(|news| news.refused.clone()) {
+            Some(refused) => Err(refused),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if let Mode::Thread { records, thread, .. } = &mut self.mode {
+            *records = None;
+            if let Some(thread) = thread.take() {
+                // A panic of the writer has been told as a refusal.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal")
+            .field("run", &self.writer.run)
+            .field("unwritten", &self.unwritten)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// Writes until the driver is gone: whatever waits goes into one transaction.
+    fn serve(&self, waiting: &blocking::Receiver<Queued>, tell: &mpsc::UnboundedSender<(usize, Written)>) {
+        let mut refused: Option<String> = None;
+        while let Ok(first) = waiting.recv() {
+            let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).collect();
+            let count = batch.len();
+            // Nothing may follow records that are missing.
+            let written = match (&refused, batch.last()) {
+                (Some(_), Some(last)) => Some(Written { id: last.persist.id, refused: refused.clone() }),
+                _ => self.write(batch, true),
+            };
+            let Some(written) = written else { continue };
+            refused.clone_from(&written.refused);
+            if tell.send((count, written)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Signs and commits a batch. A task record that a checkpoint of the same batch makes void is not even signed,
+    /// unless all are to be kept.
+    fn write(&self, batch: impl IntoIterator<Item = Queued>, together: bool) -> Option<Written> {
+        let batch: Vec<_> = batch.into_iter().collect();
+        let id = batch.last()?.persist.id;
+        let newest = batch
+            .iter()
+            .filter_map(|queued| match &queued.persist.record {
+                Record::Checkpoint(checkpoint) if together => Some(checkpoint.sequence),
+                _ => None,
+            })
+            .max();
+        let mut update = RunUpdate::default();
+        let mut records = Vec::with_capacity(batch.len());
+        let mut refused = None;
+        for Queued { persist, text, update: change } in batch {
+            merge(&mut update, change);
+            if let Some((digest, text)) = text {
+                refused =
+                    refused.or(self.store.put_snapshot(&digest, &text).err().map(|error| error.to_string()));
+            }
+            let under = match &persist.record {
+                Record::Task(task) => Some(task.sequence),
+                Record::Answers(answers) => Some(answers.sequence),
+                Record::Checkpoint(_) | Record::Status(_) => None,
+            };
+            if under.is_some() && under < newest {
+                continue;
+            }
+            match persist.sign(&self.key) {
+                Ok(record) => records.push(record),
+                Err(error) => refused = refused.or(Some(error.to_string())),
+            }
+        }
+        if refused.is_none() {
+            refused = self
+                .store
+                .commit(&self.run, &records, &update, self.synchronous)
+                .err()
+                .map(|error| error.to_string());
+        }
+        Some(Written { id, refused })
+    }
+}
+
+/// What a record means for the run's row.
+fn describe(record: &Record, update: &mut RunUpdate) {
+    match record {
+        Record::Checkpoint(checkpoint) => {
+            update.step = Some(checkpoint.step);
+            update.fuel = Some(checkpoint.fuel);
+            update.inputs =
+                (checkpoint.source == graph_core::record::Source::Inputs).then_some(checkpoint.inputs);
+            if let Some(end) = &checkpoint.end {
+                update.status = Some(end.status);
+                update.result = Change::Set(json::canonical_string(&end.output.0).into());
+                update.error = Change::Clear;
+                update.pid = Change::Clear;
+            }
+        }
+        Record::Status(status) => {
+            update.status = Some(status.status);
+            update.error = match status.error.as_ref().map(serde_json::to_string) {
+                Some(Ok(text)) => Change::Set(text.into()),
+                _ => Change::Clear,
+            };
+            update.pid = if status.status == Status::Running { Change::Keep } else { Change::Clear };
+        }
+        Record::Task(_) | Record::Answers(_) => {}
+    }
+}
+
+/// What a later change leaves of an earlier one.
+fn merge(update: &mut RunUpdate, later: RunUpdate) {
+    fn over<T>(field: &mut Change<T>, later: Change<T>) {
+        if !matches!(later, Change::Keep) {
+            *field = later;
+        }
+    }
+    update.at = later.at;
+    update.status = later.status.or(update.status);
+    update.step = later.step.or(update.step);
+    update.fuel = later.fuel.or(update.fuel);
+    update.graph = later.graph.or(update.graph);
+    update.inputs = later.inputs.or(update.inputs);
+    update.manifest = later.manifest.or(update.manifest);
+    update.pins = later.pins.or(update.pins);
+    over(&mut update.pid, later.pid);
+    over(&mut update.result, later.result);
+    over(&mut update.error, later.error);
+    over(&mut update.continuation_id, later.continuation_id);
+    over(&mut update.max_steps, later.max_steps);
+}

@@ -1,0 +1,269 @@
+//! The event loop.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use graph_core::graph::Durability;
+use graph_core::json;
+use graph_core::record::{ErrorCode, Record, Source, Status};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Effect, Event, HandleError, Notice, Summary, TimerId, Walker};
+use graph_store::{CheckpointStore, RunUpdate};
+use tokio::sync::mpsc;
+
+use super::clock::Clock;
+use super::executor::TaskExecutor;
+use super::journal::{Journal, Text, Writing, Written};
+use super::tasks::Tasks;
+
+/// What a driver works with.
+pub struct Parts {
+    /// Performs the tasks.
+    pub executor: Arc<dyn TaskExecutor>,
+    /// Keeps the records. The caller holds the run's lock there.
+    pub store: Arc<dyn CheckpointStore>,
+    /// How records reach it.
+    pub writing: Writing,
+    /// Signs the records: the host's identity.
+    pub key: SigningKey,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// When a boundary counts as persisted: as in the walker's setup.
+    pub durability: Durability,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts")
+            .field("store", &self.store)
+            .field("key", &self.key.id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A wish of whoever watches the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Running tasks commit, then the run stops.
+    Cancel,
+    /// The run stops at once.
+    Kill,
+}
+
+/// Sees what happens in a run.
+pub trait Observer: Send {
+    /// Something happened.
+    fn notice(&mut self, at: Timestamp, notice: &Notice);
+}
+
+impl Observer for () {
+    fn notice(&mut self, _at: Timestamp, _notice: &Notice) {}
+}
+
+/// Why a run could not be driven on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriveError {
+    /// What was asked for cannot be done; nothing has changed.
+    #[error("{message}")]
+    Refused {
+        /// The stable code.
+        code: ErrorCode,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// Records could not be stored, and the run was at its end or on hold.
+    #[error("{0}")]
+    Storage(String),
+    /// A fault of the host.
+    #[error("the host has a fault: {0}; the run can be resumed from what is stored")]
+    Fault(String),
+}
+
+/// Performs a walker's effects and tells it what came of them. It decides nothing about the run.
+pub struct Driver {
+    walker: Walker,
+    journal: Journal,
+    tasks: Tasks,
+    clock: Arc<dyn Clock>,
+    timers: BTreeMap<TimerId, Timestamp>,
+    /// The wait for the earliest timer.
+    alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
+    control: mpsc::UnboundedReceiver<Control>,
+    wishes: mpsc::UnboundedSender<Control>,
+}
+
+impl Driver {
+    /// A driver of a new or a restored walker.
+    pub fn new(walker: Walker, run: &str, parts: Parts) -> std::io::Result<Self> {
+        let Parts { executor, store, writing, key, clock, durability } = parts;
+        let (wishes, control) = mpsc::unbounded_channel();
+        Ok(Self {
+            walker,
+            journal: Journal::new(store, key, run, durability, writing)?,
+            tasks: Tasks::new(executor),
+            clock,
+            timers: BTreeMap::new(),
+            alarm: None,
+            control,
+            wishes,
+        })
+    }
+
+    /// Where wishes are sent to.
+    pub fn control(&self) -> mpsc::UnboundedSender<Control> {
+        self.wishes.clone()
+    }
+
+    /// The run as it stands.
+    pub fn summary(&self) -> Summary {
+        self.walker.summary()
+    }
+
+    /// Changes the run's row together with the next record.
+    pub fn amend(&mut self, update: RunUpdate) {
+        self.journal.amend(update);
+    }
+
+    /// Hands the walker an event, and goes on until the run stops: [`Event::Started`] or [`Event::Resumed`].
+    pub async fn drive(&mut self, first: Event, observer: &mut dyn Observer) -> Result<Status, DriveError> {
+        let mut stopped = self.handle(first, observer)?;
+        loop {
+            if let Some(status) = stopped {
+                // What is not essential is still on its way under `async`.
+                self.journal.flush().await.map_err(DriveError::Storage)?;
+                self.timers.clear();
+                self.alarm = None;
+                return Ok(status);
+            }
+            let event = match self.ready() {
+                Some(event) => event,
+                None => self.wait().await,
+            };
+            stopped = match self.handle(event, observer) {
+                Ok(stopped) => stopped,
+                // A timer that fires as its task ends, an abort that comes too late: the walker has gone on.
+                Err(DriveError::Refused { .. }) => None,
+                Err(error) => return Err(error),
+            };
+        }
+    }
+
+    /// Performs everything that an event leads to, up to what has to be waited for.
+    fn handle(&mut self, event: Event, observer: &mut dyn Observer) -> Result<Option<Status>, DriveError> {
+        let now = self.clock.now();
+        let effects = self.walker.handle(now, event).map_err(|error| match error {
+            HandleError::Refused { code, message } => DriveError::Refused { code, message },
+            HandleError::Illegal { .. } => DriveError::Fault(error.to_string()),
+        })?;
+        let mut stopped = None;
+        for effect in effects {
+            match effect {
+                Effect::RunTask(spec) => self.tasks.add(*spec),
+                Effect::Abort { task, attempt } => self.tasks.abort(&task, attempt),
+                Effect::Persist(persist) => {
+                    let text = self.new_inputs(&persist.record);
+                    self.journal.push(persist, text, now);
+                }
+                Effect::SetTimer { timer, at } => {
+                    self.timers.insert(timer, at);
+                }
+                Effect::Emit(notice) => observer.notice(now, &notice),
+                Effect::Suspend(status) | Effect::Finish(status) => stopped = Some(status),
+            }
+        }
+        self.journal.commit();
+        Ok(stopped)
+    }
+
+    /// The text of inputs that a resume brought, to be kept with the checkpoint that names their digest.
+    fn new_inputs(&self, record: &Record) -> Option<Text> {
+        let Record::Checkpoint(checkpoint) = record else { return None };
+        (checkpoint.source == Source::Inputs)
+            .then(|| (checkpoint.inputs, json::canonical_string(&self.walker.summary().inputs)))
+    }
+
+    /// An event that is there already. Whoever watches comes first, so that a busy run can be stopped; then what is
+    /// stored, which lets the run go on; then what is due.
+    fn ready(&mut self) -> Option<Event> {
+        if let Ok(wish) = self.control.try_recv() {
+            return Some(wish.into());
+        }
+        if let Some(written) = self.journal.try_acknowledged() {
+            return Some(written.into());
+        }
+        if let Some(timer) = self.due() {
+            return Some(Event::TimerFired(timer));
+        }
+        if let Some(event) = self.tasks.try_ended() {
+            return Some(event);
+        }
+        self.tasks.advance()
+    }
+
+    fn due(&mut self) -> Option<TimerId> {
+        if self.timers.is_empty() {
+            return None;
+        }
+        let now = self.clock.now();
+        let timer = self.timers.iter().filter(|(_, at)| **at <= now).min_by_key(|(_, at)| **at)?.0.clone();
+        self.timers.remove(&timer);
+        Some(timer)
+    }
+
+    /// Waits until something happens.
+    async fn wait(&mut self) -> Event {
+        loop {
+            let earliest = self.timers.values().min().copied();
+            if self.alarm.as_ref().map(|(at, _)| *at) != earliest {
+                self.alarm = earliest.map(|at| (at, self.clock.wait_until(at)));
+            }
+            let alarm = async {
+                match &mut self.alarm {
+                    Some((_, wait)) => wait.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Some(wish) = self.control.recv() => return wish.into(),
+                () = self.journal.written() => {}
+                event = self.tasks.ended() => return event,
+                () = alarm => self.alarm = None,
+            }
+            if let Some(event) = self.ready() {
+                return event;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("journal", &self.journal)
+            .field("tasks", &self.tasks)
+            .field("timers", &self.timers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Control> for Event {
+    fn from(wish: Control) -> Self {
+        match wish {
+            Control::Cancel => Self::CancelRequested,
+            Control::Kill => Self::KillRequested,
+        }
+    }
+}
+
+impl From<Written> for Event {
+    fn from(written: Written) -> Self {
+        match written {
+            Written { id, refused: None } => Self::Persisted(id),
+            Written { id, refused: Some(message) } => Self::PersistFailed { id, message },
+        }
+    }
+}

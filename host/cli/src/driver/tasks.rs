@@ -1,0 +1,134 @@
+//! The attempts under way.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use futures::future::BoxFuture;
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Category, Failure};
+use graph_core::walker::{Event, TaskReport, TaskSpec};
+use tokio::task::{AbortHandle, Id, JoinSet};
+
+use super::executor::TaskExecutor;
+
+type Name = (Arc<str>, u32);
+
+/// The attempts that wait, and those under way.
+#[derive(Debug)]
+pub(super) struct Tasks {
+    executor: Arc<dyn TaskExecutor>,
+    waiting: VecDeque<(Name, TaskSpec)>,
+    running: JoinSet<TaskReport>,
+    handles: HashMap<Name, AbortHandle>,
+    names: HashMap<Id, Name>,
+    parallelism: usize,
+}
+
+impl Tasks {
+    pub(super) fn new(executor: Arc<dyn TaskExecutor>) -> Self {
+        let parallelism = executor.parallelism().max(1);
+        Self {
+            executor,
+            waiting: VecDeque::new(),
+            running: JoinSet::new(),
+            handles: HashMap::new(),
+            names: HashMap::new(),
+            parallelism,
+        }
+    }
+
+    /// Takes an attempt; it begins with [`Self::advance`].
+    pub(super) fn add(&mut self, spec: TaskSpec) {
+        let name = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
+        self.waiting.push_back((name, spec));
+    }
+
+    /// Gives an attempt up.
+    pub(super) fn abort(&mut self, task: &Arc<str>, attempt: u32) {
+        let name = (Arc::clone(task), attempt);
+        self.waiting.retain(|(waiting, _)| *waiting != name);
+        if let Some(handle) = self.handles.remove(&name) {
+            self.names.remove(&handle.id());
+            handle.abort();
+        }
+    }
+
+    /// Begins what there is room for. An attempt that is brief, or the only one there is, is performed here and now, up
+    /// to the point where it first waits for something; what it has come to is the event.
+    pub(super) fn advance(&mut self) -> Option<Event> {
+        while self.running.len() < self.parallelism {
+            let (name, spec) = self.waiting.pop_front()?;
+            let alone = self.running.is_empty() && self.waiting.is_empty();
+            let limits = spec.limits;
+            let here = alone || self.executor.is_brief(&spec);
+            let mut attempt = self.executor.execute(spec);
+            if here {
+                let mut context = Context::from_waker(Waker::noop());
+                // A task that waits is polled again by the thread that takes it up, with that thread's waker.
+                if let Poll::Ready(report) = attempt.as_mut().poll(&mut context) {
+                    return Some(done(name, report));
+                }
+            }
+            let handle = self.running.spawn(bounded(attempt, Arc::clone(&self.executor), limits));
+            self.names.insert(handle.id(), name.clone());
+            self.handles.insert(name, handle);
+        }
+        None
+    }
+
+    /// Waits for an attempt to end. Never ready where none is under way.
+    pub(super) async fn ended(&mut self) -> Event {
+        loop {
+            match self.running.join_next_with_id().await {
+                None => std::future::pending().await,
+                Some(ended) => {
+                    if let Some(event) = self.settle(ended) {
+                        return event;
+                    }
+                }
+            }
+        }
+    }
+
+    /// An attempt that has ended already.
+    pub(super) fn try_ended(&mut self) -> Option<Event> {
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            if let Some(event) = self.settle(ended) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    /// What an attempt came to; nothing for one that was given up.
+    fn settle(&mut self, ended: Result<(Id, TaskReport), tokio::task::JoinError>) -> Option<Event> {
+        let (id, report) = match ended {
+            Ok((id, report)) => (id, report),
+            Err(error) if error.is_cancelled() => return None,
+            Err(error) => {
+                let message = format!("the host broke down while it performed this task: {error}");
+                let result = Err(Failure::new(Category::Internal, message));
+                (error.id(), TaskReport { result, fuel: 0, warnings: Vec::new() })
+            }
+        };
+        let name = self.names.remove(&id)?;
+        self.handles.remove(&name);
+        Some(done(name, report))
+    }
+}
+
+fn done((task, attempt): Name, report: TaskReport) -> Event {
+    Event::TaskDone { task, attempt, report }
+}
+
+async fn bounded(
+    attempt: BoxFuture<'static, TaskReport>,
+    executor: Arc<dyn TaskExecutor>,
+    limits: TaskLimits,
+) -> TaskReport {
+    match tokio::time::timeout(executor.bound(&limits), attempt).await {
+        Ok(report) => report,
+        Err(_) => executor.timed_out(&limits),
+    }
+}

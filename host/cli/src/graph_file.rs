@@ -1,0 +1,111 @@
+//! A graph from a file or an item id, with what its signature says.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_core::diagnostic::Diagnostics;
+use graph_core::graph::Graph;
+use graph_core::trust::{TextRefusal, TextStanding, TrustStore, verify_text};
+
+use crate::context::now;
+use crate::error::{Error, Result};
+use crate::items::{FindError, Found, Places, id_of_file};
+use crate::output::{self, printable, styled};
+use crate::project;
+
+/// A graph document that can be used.
+#[derive(Debug)]
+pub struct GraphFile {
+    /// Its file.
+    pub path: PathBuf,
+    /// The graph.
+    pub graph: Arc<Graph>,
+    /// What is doubtful about it.
+    pub warnings: Diagnostics,
+    /// What its signature is worth.
+    pub standing: TextStanding,
+}
+
+impl GraphFile {
+    /// Finds and reads a graph: a file, or the id of an item in one of the places. A signature that does not hold is a
+    /// refusal.
+    pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
+        let (path, id) = locate(name, places)?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Error::read("the graph", Path::new(&project::shown(&path)), &error))?;
+        let standing = verify_text(&id, &text, trust, now());
+        if let TextStanding::Invalid(refusal) = &standing {
+            return Err(wrongly_signed(&path, refusal));
+        }
+        let loaded = graph_core::document::load(&project::shown(&path), &text, &id)?;
+        Ok(Self { path, graph: Arc::new(loaded.graph), warnings: loaded.warnings, standing })
+    }
+}
+
+/// The file of a graph, and its id.
+pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
+    let path = Path::new(name);
+    let looks_like_a_file =
+        path.extension().is_some() || name.contains(std::path::MAIN_SEPARATOR) && path.exists();
+    if looks_like_a_file || path.is_file() {
+        if name.starts_with("oci://") {
+            return Err(Error::usage("this version does not fetch graphs from registries".to_owned()));
+        }
+        return Ok((path.to_path_buf(), id_of_file(path)));
+    }
+    match places.find(name) {
+        Ok(Found::Graph { path }) => Ok((path, name.to_owned())),
+        Ok(Found::Component { path, .. }) => Err(Error::usage(format!(
+            "`{}` is a component ({}), a graph is needed",
+            printable(name),
+            project::shown(&path)
+        ))),
+        Err(FindError::Malformed(_)) => {
+            Err(Error::not_found(format!("there is no file `{}`", printable(name))))
+        }
+        Err(error) => Err(Error::not_found(error.to_string()).help("name the graph's file, or an item id")),
+    }
+}
+
+fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
+    let shown = project::shown(path);
+    let help = match refusal {
+        TextRefusal::UnknownKey(_) => {
+            "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line the graph runs as unsigned"
+        }
+        _ => {
+            "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out"
+        }
+    };
+    Error::integrity(format!("the signature of {shown} does not hold: {refusal}")).help(help)
+}
+
+/// What a graph's signature is worth, in a few words.
+pub fn standing_text(standing: &TextStanding) -> String {
+    match standing {
+        TextStanding::Unsigned => styled(output::CAUTION, "unsigned"),
+        TextStanding::Signed { key, .. } => {
+            styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
+        }
+        TextStanding::Legacy { .. } => {
+            format!(
+                "{} (it carries a signature line of Rye's, which proves nothing here)",
+                styled(output::CAUTION, "unsigned")
+            )
+        }
+        TextStanding::Invalid(refusal) => styled(output::BAD, printable(&refusal.to_string())),
+    }
+}
+
+/// What a graph's signature is worth, for programs.
+pub fn standing_json(standing: &TextStanding) -> serde_json::Value {
+    use serde_json::json;
+    match standing {
+        TextStanding::Unsigned => json!({ "standing": "unsigned" }),
+        TextStanding::Signed { key, time, .. } => {
+            json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id }, "time": time.to_string() })
+        }
+        TextStanding::Legacy { fingerprint } => json!({ "standing": "legacy", "fingerprint": fingerprint }),
+        TextStanding::Invalid(refusal) => json!({ "standing": "invalid", "reason": refusal.to_string() }),
+    }
+}

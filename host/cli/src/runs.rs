@@ -1,0 +1,132 @@
+//! The runs of a project: the store they lie in, and the way from what is stored back to a run that can go on.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::record::{ChainError, ChainVerifier, ChannelStamp, Record, SignedRecord};
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::Restored;
+use graph_store::{Access, At, CheckpointStore, OpenError, Options, Owner, RunRow, SqliteStore, Wanted};
+
+use crate::context::now;
+use crate::error::{Error, Result};
+use crate::project;
+
+/// Checkpoints that are read at a time.
+const PAGE: usize = 256;
+
+/// Opens the runs of a project for writing, and makes the database where there is none.
+pub fn open(project: &Path) -> Result<Arc<SqliteStore>> {
+    SqliteStore::open(&project::database(project), Options::default()).map(Arc::new).map_err(Error::from)
+}
+
+/// Opens the runs of a project for reading.
+pub fn open_to_read(project: &Path) -> Result<Arc<SqliteStore>> {
+    let file = project::database(project);
+    let options = Options { access: Access::ReadOnly, ..Options::default() };
+    match SqliteStore::open(&file, options) {
+        Err(OpenError::Missing { .. }) => {
+            Err(Error::not_found(format!("there are no runs here: {} does not exist", project::shown(&file)))
+                .help("run a graph first, or change to the folder in which it was run"))
+        }
+        other => other.map(Arc::new).map_err(Error::from),
+    }
+}
+
+/// This process, as it holds a run.
+pub fn this_process() -> Owner {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .unwrap_or_else(|| "this machine".to_owned());
+    Owner { pid: std::process::id(), host, since: now() }
+}
+
+/// The row of a run that a person names.
+pub fn find(store: &dyn CheckpointStore, name: &str) -> Result<RunRow> {
+    let run = store.resolve(name)?;
+    store.run(&run)?.ok_or_else(|| Error::not_found(format!("there is no run {run}")))
+}
+
+/// Reads a text that a run keeps.
+pub fn snapshot(
+    store: &dyn CheckpointStore,
+    digest: &graph_core::digest::Digest,
+    what: &str,
+) -> Result<String> {
+    store
+        .snapshot(digest)?
+        .ok_or_else(|| Error::integrity(format!("{what} of this run ({digest}) is missing from the store")))
+}
+
+/// A run's checkpoints do not hold together.
+pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
+    Error::integrity(format!("run {run} is not intact at checkpoint {sequence}: {error}"))
+        .details(serde_json::json!({ "run_id": run, "checkpoint": sequence }))
+        .help(format!("what is before that checkpoint can still be read: graph-host runs show {run}"))
+}
+
+/// Reads everything that a run goes on from, and checks all signatures and the whole chain on the way. `None`: the run
+/// was cut short before its first checkpoint.
+pub fn restore(store: &dyn CheckpointStore, run: &str, key: VerifyingKey) -> Result<Option<Restored>> {
+    let mut verifier = ChainVerifier::new(key);
+    let (mut visited, mut warnings) = (Vec::new(), Vec::new());
+    let mut newest = None;
+    each_checkpoint(store, run, |record| {
+        let checkpoint = verifier.checkpoint(record).map_err(|error| broken(run, record.sequence, &error))?;
+        visited.extend(checkpoint.visited.iter().cloned());
+        warnings.extend(checkpoint.warnings.iter().cloned());
+        newest = Some((checkpoint, record.digest));
+        Ok(())
+    })?;
+    let Some((checkpoint, digest)) = newest else { return Ok(None) };
+    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
+    let values = store.values(run, "", &wanted)?;
+    let (mut pending, mut answers, mut status) = (Vec::new(), Vec::new(), None);
+    for record in store.pending(run, "")? {
+        let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
+        // A record under another checkpoint is void; the store gives none, and none is believed.
+        match opened {
+            Record::Task(task) if task.checkpoint == digest => pending.push(task),
+            Record::Answers(record) if record.checkpoint == digest => answers.push(record),
+            Record::Status(record) if record.checkpoint == digest => status = Some(record),
+            _ => {
+                return Err(Error::integrity(format!(
+                    "a {} record of run {run} is not under its newest checkpoint",
+                    record.kind.as_str()
+                )));
+            }
+        }
+    }
+    Ok(Some(Restored { checkpoint, digest, values, pending, answers, status, visited, warnings }))
+}
+
+/// Goes through a run's checkpoints in order.
+pub fn each_checkpoint(
+    store: &dyn CheckpointStore,
+    run: &str,
+    mut visit: impl FnMut(&SignedRecord) -> Result<()>,
+) -> Result<()> {
+    let mut after = None;
+    loop {
+        let page = store.checkpoints(run, "", after, PAGE)?;
+        for record in &page {
+            visit(record)?;
+        }
+        match page.last() {
+            Some(last) => after = Some(last.sequence),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> Wanted<'a> {
+    Wanted { channel, base: stamp.base, version: stamp.version }
+}
+
+/// The newest checkpoint's record, if there is one.
+pub fn newest(store: &dyn CheckpointStore, run: &str) -> Result<Option<SignedRecord>> {
+    Ok(store.checkpoint(run, "", At::Latest)?)
+}

@@ -1,0 +1,171 @@
+//! A run as a person lives with it: it goes on, asks, can be stopped, and ends.
+
+use graph_core::record::Status;
+use graph_core::walker::{Answers, Event, Resume, Summary};
+use tokio::sync::{mpsc, watch};
+
+use crate::answers::{self, Given};
+use crate::driver::{Control, DriveError, Driver};
+use crate::error::{Error, Result};
+use crate::output::{self, Output, styled};
+use crate::report::Progress;
+
+/// A driver with a person before it.
+#[derive(Debug)]
+pub struct Session {
+    /// The run's id.
+    pub run: String,
+    /// Drives the run.
+    pub driver: Driver,
+    /// Tells about it.
+    pub progress: Progress,
+    /// How to speak.
+    pub output: Output,
+    /// Answers that were given beforehand, one for each question as it comes.
+    pub answers: Given,
+}
+
+impl Session {
+    /// Goes on until the run has ended, or waits for something that nobody here can give.
+    pub async fn go(&mut self, first: Event) -> Result<Summary> {
+        let stops = Stops::listen(self.driver.control(), self.run.clone(), self.output);
+        let mut event = first;
+        loop {
+            let status = self.driver.drive(event, &mut self.progress).await?;
+            let summary = self.driver.summary();
+            if status != Status::Interrupted {
+                return Ok(summary);
+            }
+            match self.next_answers(&summary, &stops).await? {
+                Some(answers) => event = Event::Resumed(Resume { answers, ..Resume::default() }),
+                None => return Ok(summary),
+            }
+        }
+    }
+
+    /// Answers to what is open: from the command line, or from the person at the terminal.
+    async fn next_answers(&mut self, summary: &Summary, stops: &Stops) -> Result<Option<Answers>> {
+        let open = &summary.interrupts;
+        if !self.answers.is_empty() {
+            let mut now = Vec::new();
+            for interrupt in open.iter().filter(|interrupt| !interrupt.payload.0.is_null()) {
+                let Some(answer) = self.answers.next() else { break };
+                let addressed =
+                    answer.split_once('=').is_some_and(|(id, _)| id == interrupt.id || id == interrupt.node);
+                now.push(if addressed { answer } else { format!("{}={answer}", interrupt.id) });
+            }
+            return Given::new(now).take(open).map(Some);
+        }
+        if !self.output.can_ask() {
+            return Ok(None);
+        }
+        loop {
+            match answers::ask(self.output, open, stops.pressed()).await {
+                // The walker knows which questions can be passed over.
+                Some(Answers::None) if open.iter().any(|interrupt| !interrupt.payload.0.is_null()) => {}
+                other => return Ok(other),
+            }
+        }
+    }
+}
+
+/// Ctrl-C and the signal that asks a process to end.
+#[derive(Debug)]
+struct Stops {
+    presses: watch::Receiver<u32>,
+    listener: tokio::task::JoinHandle<()>,
+}
+
+impl Stops {
+    /// The first one stops the run at the boundary, the second one at once, the third one ends the process.
+    fn listen(control: mpsc::UnboundedSender<Control>, run: String, output: Output) -> Self {
+        let (press, presses) = watch::channel(0);
+        let listener = tokio::spawn(async move {
+            let mut signals = match Signals::new() {
+                Ok(signals) => signals,
+                Err(error) => {
+                    output.warn(format_args!("Ctrl-C will not stop the run at a boundary: {error}"));
+                    return;
+                }
+            };
+            for wish in [Control::Cancel, Control::Kill] {
+                signals.next().await;
+                press.send_modify(|count| *count += 1);
+                if wish == Control::Cancel {
+                    output.note(format_args!(
+                        "{} once the tasks under way are done; Ctrl-C again stops at once. {} graph-host resume {run}",
+                        styled(output::CAUTION, "stopping"),
+                        styled(output::DIM, "go on with:"),
+                    ));
+                }
+                // A driver that is gone has stopped already.
+                let _ = control.send(wish);
+            }
+            signals.next().await;
+            std::process::exit(crate::exit::Exit::Cancelled.code().into());
+        });
+        Self { presses, listener }
+    }
+
+    /// Is ready once a stop was asked for.
+    async fn pressed(&self) {
+        let mut presses = self.presses.clone();
+        if presses.wait_for(|count| *count > 0).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Stops {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[allow(clippy::unnecessary_wraps, reason = "as on unix")]
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl From<DriveError> for Error {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Refused { code, message } => Self::of_run(code, message),
+            DriveError::Storage(message) => Self::storage(message),
+            DriveError::Fault(_) => Self::new(crate::exit::Exit::Failed, "internal", error.to_string()),
+        }
+    }
+}
