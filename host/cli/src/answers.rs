@@ -58,7 +58,7 @@ impl Given {
     }
 
     /// The next answer alone, for runs that are started with their answers.
-    pub fn next(&mut self) -> Option<String> {
+    pub fn take_first(&mut self) -> Option<String> {
         self.0.pop_front()
     }
 }

@@ -49,7 +49,7 @@ impl Session {
         if !self.answers.is_empty() {
             let mut now = Vec::new();
             for interrupt in open.iter().filter(|interrupt| !interrupt.payload.0.is_null()) {
-                let Some(answer) = self.answers.next() else { break };
+                let Some(answer) = self.answers.take_first() else { break };
                 let addressed =
                     answer.split_once('=').is_some_and(|(id, _)| id == interrupt.id || id == interrupt.node);
                 now.push(if addressed { answer } else { format!("{}={answer}", interrupt.id) });

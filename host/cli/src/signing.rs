@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use graph_core::capability::{CapabilityKind, Ceiling};
+use graph_core::capability::{CapabilityKind, Ceiling, InterfaceName, Provision};
 use graph_core::id::ItemId;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Description, WORLD};
@@ -14,6 +14,7 @@ use graph_core::trust::{
     VerifiedComponent, make_statement, sign_component,
 };
 
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::home::write_atomic;
 use crate::items::read_component;
@@ -122,6 +123,55 @@ pub struct Described {
     pub interfaces: Vec<String>,
     /// The capabilities that these interfaces stand for.
     pub kinds: Vec<CapabilityKind>,
+}
+
+/// Compiles a component and asks it what it is.
+pub async fn describe(component: &VerifiedComponent, context: &Context) -> Result<Described> {
+    let engine = crate::launch::engine(context)?;
+    let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
+    let description =
+        engine.describe(component).await.map_err(|error| Error::integrity(error.to_string()))?;
+    let interfaces: Vec<String> = loaded
+        .imports()
+        .iter()
+        .filter(|import| !import.type_only)
+        .map(|import| import.name.clone())
+        .collect();
+    let wants = |kind: CapabilityKind| {
+        let own = |name: &str| match InterfaceName::parse(name).ok()?.provision() {
+            Provision::Kinds { own, .. } => own,
+            _ => None,
+        };
+        description
+            .interfaces
+            .iter()
+            .any(|wanted| wanted.name == kind.as_str() || own(&wanted.name) == Some(kind))
+    };
+    let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
+    let mut kinds = Vec::new();
+    for interface in &interfaces {
+        let parsed = InterfaceName::parse(interface)
+            .map_err(|error| Error::integrity(format!("`{}` imports {error}", component.id())))?;
+        match parsed.provision() {
+            // Files bring the types of clocks along; that is no wish for clocks.
+            Provision::Kinds { own: Some(kind), brought_by } => {
+                let comes_along = has_files
+                    && kind != CapabilityKind::Filesystem
+                    && brought_by.contains(&CapabilityKind::Filesystem)
+                    && !wants(kind);
+                if !comes_along {
+                    kinds.push(kind);
+                }
+            }
+            Provision::Kinds { own: None, .. } | Provision::Types => {}
+            Provision::Unknown | Provision::OtherVersion { .. } => {
+                let message =
+                    format!("`{}` imports `{interface}`, which this host does not offer", component.id());
+                return Err(Error::integrity(message));
+            }
+        }
+    }
+    Ok(Described { description, interfaces, kinds })
 }
 
 /// States what a component is, signs the statement and writes the envelope.

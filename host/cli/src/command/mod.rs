@@ -1,7 +1,12 @@
 //! The commands, one file each. A command is an `Args` for clap and a function `run(args, &Context)` that gives the
 //! exit code, or the error that the edge prints.
 
+mod caps;
+mod inspect;
 mod keys;
+mod resume;
+mod run;
+mod runs;
 mod sign;
 mod trust;
 mod verify;
@@ -14,6 +19,11 @@ use graph_host::exit::Exit;
 /// What graph-host can be asked to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(run::Args),
+    Resume(resume::Args),
+    Runs(runs::Args),
+    Inspect(inspect::Args),
+    Caps(caps::Args),
     Keys(keys::Args),
     Trust(trust::Args),
     Sign(sign::Args),
@@ -24,6 +34,11 @@ impl Command {
     /// Does it.
     pub(crate) fn run(self, context: &Context) -> Result<Exit> {
         match self {
+            Self::Run(args) => run::run(args, context),
+            Self::Resume(args) => resume::run(args, context),
+            Self::Runs(args) => runs::run(args, context),
+            Self::Inspect(args) => inspect::run(&args, context),
+            Self::Caps(args) => caps::run(args, context),
             Self::Keys(args) => keys::run(args, context),
             Self::Trust(args) => trust::run(args, context),
             Self::Sign(args) => sign::run(&args, context),

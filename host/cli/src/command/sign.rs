@@ -1,21 +1,22 @@
 //! `graph-host sign`: vouch for a component or a text item.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use graph_core::capability::Ceiling;
+use graph_core::capability::{CapabilityKind, Ceiling};
 use graph_core::time::Timestamp;
-use graph_core::trust::{CommentMark, ComponentStatement, SigningKey, sign_text};
+use graph_core::trust::{CommentMark, ComponentStatement, SigningKey, VerifiedComponent, sign_text};
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
-use graph_host::items::envelope_path;
+use graph_host::items::{envelope_path, refused};
 use graph_host::keys::signing_key;
 use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
 use graph_host::project::shown;
-use graph_host::signing::{Target, countersign, replace_text};
+use graph_host::signing::{Claims, Target, countersign, describe, replace_text, sign_component_file};
 use serde::Serialize;
 
-use super::trust::ceiling_text;
+use super::trust::{ceiling_text, kind};
 
 /// Sign a component, a graph or another text item
 #[derive(Debug, clap::Args)]
@@ -28,8 +29,14 @@ pub(crate) struct Args {
     /// The item that it is; below `.ai/tools` it follows from the path
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// A component's version, as in 1.2.3
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// The most that the component may be granted besides logging; without it, what its imports stand for
+    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
+    may: Option<Vec<CapabilityKind>>,
     /// Vouch for the statement that a component's envelope already holds, beside those who signed it
-    #[arg(long, conflicts_with = "time")]
+    #[arg(long, conflicts_with_all = ["time", "version", "may"])]
     add: bool,
     /// The time that a text item's line states, for signatures that can be made again; without it, now
     #[arg(long, value_name = "TIME")]
@@ -75,8 +82,7 @@ fn sign(args: &Args, context: &Context) -> Result<Report> {
             }
             let envelope = envelope_path(&args.file);
             if !args.add {
-                return Err(Error::usage("a component is signed together with what it says of itself")
-                    .help("`graph-host build` makes and signs its envelope; `--add` signs an envelope that is there"));
+                return component(args, bytes, &envelope, &key, context);
             }
             let statement = countersign(&envelope, &bytes, args.id.as_deref(), &key)?;
             let file = shown(&envelope);
@@ -84,6 +90,27 @@ fn sign(args: &Args, context: &Context) -> Result<Report> {
         }
         Target::Text { text, mark } => text_item(args, &text, mark, &key),
     }
+}
+
+/// Asks a component what it is, and signs the answer with its digest.
+fn component(
+    args: &Args,
+    bytes: Arc<[u8]>,
+    envelope: &Path,
+    key: &SigningKey,
+    context: &Context,
+) -> Result<Report> {
+    let id = Target::id(args.id.as_deref(), &args.file)?;
+    let version = args.version.as_deref().or(id.version()).ok_or_else(|| {
+        Error::usage("a component is signed with its version").help("say which: --version 1.2.3")
+    })?;
+    let component =
+        VerifiedComponent::under_development(bytes, id.path()).map_err(|error| refused(&error))?;
+    let described = context.block_on(describe(&component, context))??;
+    let ceiling = args.may.clone().map(Ceiling::of);
+    let claims = Claims { id: id.path(), version, ceiling, limits: None };
+    let statement = sign_component_file(envelope, &component, described, claims, key)?;
+    Ok(component_report(shown(envelope), statement, key))
 }
 
 fn component_report(file: String, statement: ComponentStatement, key: &SigningKey) -> Report {

@@ -98,13 +98,13 @@ impl Journal {
                 Mode::Inline { together: writing == Writing::Inline, queue: Vec::new() }
             }
             Writing::Thread => {
-                let (records, waiting) = blocking::channel::<Queued>();
+                let (give, waiting) = blocking::channel::<Queued>();
                 let (tell, written) = mpsc::unbounded_channel();
                 let thread_writer = Arc::clone(&writer);
                 let thread = std::thread::Builder::new()
                     .name("graph-host-writer".to_owned())
                     .spawn(move || thread_writer.serve(&waiting, &tell))?;
-                Mode::Thread { records: Some(records), written, thread: Some(thread) }
+                Mode::Thread { records: Some(give), written, thread: Some(thread) }
             }
         };
         Ok(Self {
@@ -182,18 +182,15 @@ impl Journal {
         if self.unwritten == 0 {
             return std::future::pending().await;
         }
-        match written.recv().await {
-            Some((count, news)) => {
-                self.unwritten = self.unwritten.saturating_sub(count);
-                if self.durability != Durability::Async || news.refused.is_some() {
-                    self.acknowledged.push_back(news);
-                }
+        if let Some((count, news)) = written.recv().await {
+            self.unwritten = self.unwritten.saturating_sub(count);
+            if self.durability != Durability::Async || news.refused.is_some() {
+                self.acknowledged.push_back(news);
             }
-            None => {
-                self.unwritten = 0;
-                let refused = Some("the thread that writes to the store has ended".to_owned());
-                self.acknowledged.push_back(Written { id: self.newest, refused });
-            }
+        } else {
+            self.unwritten = 0;
+            let refused = Some("the thread that writes to the store has ended".to_owned());
+            self.acknowledged.push_back(Written { id: self.newest, refused });
         }
     }
 

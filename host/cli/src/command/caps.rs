@@ -1,0 +1,126 @@
+//! `graph-host caps`: capability manifests.
+
+use clap::Subcommand;
+use graph_core::capability::{DispatchUse, ItemNeeds, suggest};
+use graph_core::graph::{Graph, ItemType, Primary};
+use graph_host::components::Admitted;
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::launch::{Scene, Sources};
+use serde_json::{Value, json};
+
+/// Capability manifests
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Write the smallest manifest under which a graph would run, for you to read before you use it
+    Suggest {
+        /// The graph: a file, or an item id
+        graph: String,
+        #[command(flatten)]
+        sources: Sources,
+    },
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let Action::Suggest { graph, sources } = args.action;
+    context.block_on(suggested(&graph, &sources, context))?
+}
+
+/// An item that a graph names.
+struct Named {
+    admitted: Admitted,
+    wanted: Vec<graph_core::node::WantedInterface>,
+    guest_folder: Option<String>,
+}
+
+async fn suggested(graph: &str, sources: &Sources, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let scene = Scene::open(graph, None, sources, context)?;
+    let graph = &scene.file.graph;
+    let dispatches = dispatches(graph);
+    let mut named: Vec<Named> = Vec::new();
+    let mut unknown = Vec::new();
+    for used in &dispatches {
+        if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
+            continue;
+        }
+        let guest_folder = guest_folder(graph, used.node);
+        if let Some(known) = named.iter_mut().find(|named| named.admitted.verified.id() == used.item_id) {
+            known.guest_folder = known.guest_folder.take().or(guest_folder);
+            continue;
+        }
+        match scene.components.admit(used.item_id) {
+            Ok(admitted) => {
+                let wanted = scene.components.description(&admitted).await?.interfaces;
+                named.push(Named { admitted, wanted, guest_folder });
+            }
+            Err(error) => unknown.push(format!("what `{}` needs is not known: {error}", used.item_id)),
+        }
+    }
+    unknown.sort();
+    unknown.dedup();
+    let templates = graph
+        .nodes
+        .iter()
+        .filter(|node| node.action.as_ref().is_some_and(|action| action.item_id.literal().is_none()));
+    let templates = templates.map(|node| {
+        format!("node `{}` names its item by a template: permit what it may name yourself", node.name)
+    });
+    let notes: Vec<_> = unknown.into_iter().chain(templates).collect();
+    let needs: Vec<_> = named
+        .iter()
+        .map(|named| ItemNeeds {
+            item_id: named.admitted.verified.id(),
+            interfaces: &named.admitted.declared,
+            wanted: &named.wanted,
+            guest_folder: named.guest_folder.as_deref(),
+        })
+        .collect();
+    let suggestion = suggest(&graph.id, &dispatches, &needs);
+    if output.is_json() {
+        let ungrantable: Vec<_> = suggestion
+            .ungrantable
+            .iter()
+            .map(|(item, interface)| json!({ "item": item, "interface": interface }))
+            .collect();
+        output
+            .document(&json!({ "manifest": suggestion.text, "ungrantable": ungrantable, "notes": notes }))?;
+    } else {
+        for note in &notes {
+            output.warn(note);
+        }
+        output.line(suggestion.text.trim_end())?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The dispatches whose item is written out.
+fn dispatches(graph: &Graph) -> Vec<DispatchUse<'_>> {
+    graph
+        .nodes
+        .iter()
+        .filter_map(|node| {
+            let action = node.action.as_ref()?;
+            let item_id = action.item_id.literal()?.as_str()?;
+            let (primary, item_type) = (action.primary, action.item_type);
+            Some(DispatchUse { primary, item_type, item_id, node: &node.name })
+        })
+        .collect()
+}
+
+/// An absolute path among a node's params: where its component looks for a folder.
+fn guest_folder(graph: &Graph, node: &str) -> Option<String> {
+    let action = graph.nodes.iter().find(|known| known.name == node)?.action.as_ref()?;
+    let params = action.params.source().as_object()?;
+    ["root", "path", "folder", "dir", "directory"]
+        .into_iter()
+        .find_map(|key| params.get(key).and_then(Value::as_str).filter(|path| path.starts_with('/')))
+        .map(str::to_owned)
+}

@@ -1,0 +1,191 @@
+//! `graph-host inspect`: what a file or an item is, and who vouches for it.
+
+use std::path::{Path, PathBuf};
+
+use graph_core::trust::{EnvelopeClaims, Standing, TextStanding, VerifiedComponent, verify_text};
+use graph_host::components::Admitted;
+use graph_host::context::{Context, now};
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::graph_file::{standing_json, standing_text};
+use graph_host::items::{self, Found, Places, envelope_path, id_of_file};
+use graph_host::launch::{Sources, components, engine};
+use graph_host::output::{self, printable, styled};
+use graph_host::{project, report, trust};
+use serde_json::json;
+
+/// Show what a component or a graph is, and who vouches for it
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A component (.wasm), a graph (.yaml), or an item id
+    item: String,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let current = project::current_folder()?;
+    let project = args.sources.project.clone().or_else(|| project::nearest(&current));
+    let places = Places::new(&args.sources.items, project.as_deref(), &context.home);
+    let path = Path::new(&args.item);
+    if path.is_file() || path.extension().is_some() {
+        let id = id_of_file(path);
+        return match path.extension().and_then(|extension| extension.to_str()) {
+            Some("wasm") => component(path.to_path_buf(), &id, &args.sources, places, context),
+            Some("yaml" | "yml") => graph(path, &id, &args.sources, context),
+            _ => Err(Error::usage(format!(
+                "{} is neither a component (.wasm) nor a graph (.yaml)",
+                project::shown(path)
+            ))),
+        };
+    }
+    match places.find(&args.item) {
+        Ok(Found::Component { path, .. }) => component(path, &args.item, &args.sources, places, context),
+        Ok(Found::Graph { path }) => graph(&path, &args.item, &args.sources, context),
+        Err(error) => Err(Error::not_found(error.to_string())),
+    }
+}
+
+fn component(path: PathBuf, id: &str, sources: &Sources, places: Places, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let trust = trust::load(&context.home, &sources.trust, output)?;
+    let bytes = items::read_component(&path)?;
+    let envelope = envelope_path(&path);
+    let envelope = match std::fs::read_to_string(&envelope) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Error::read("the envelope", &envelope, &error)),
+    };
+    // Below `.ai/tools` the id follows from the path; elsewhere the name alone is known, and the statement says more.
+    let claimed = envelope.as_deref().and_then(|text| EnvelopeClaims::read(text).ok());
+    let verified = VerifiedComponent::verify(bytes.clone(), envelope.as_deref(), &trust, id, now());
+    let (verified, standing) = match verified {
+        Ok(verified) => {
+            let standing = match verified.standing() {
+                Standing::Signed { key, .. } => Ok(key.clone()),
+                Standing::Unsigned => Err("not signed".to_owned()),
+            };
+            (verified, standing)
+        }
+        Err(error) => {
+            let verified =
+                VerifiedComponent::under_development(bytes, id).map_err(|error| items::refused(&error))?;
+            (verified, Err(error.to_string()))
+        }
+    };
+    let manifest = graph_core::capability::Manifest::deny_all();
+    let components = components(engine(context)?, places, trust, manifest, true);
+    let admitted =
+        components.load(path.clone(), verified).map_err(graph_host::components::AdmitError::into_error)?;
+    let description = context.block_on(components.description(&admitted))??;
+    let Admitted { verified, declared, loaded, .. } = &admitted;
+    let keys: Vec<_> = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
+    if output.is_json() {
+        output.document(&json!({
+            "kind": "component",
+            "file": path.display().to_string(),
+            "id": verified.id(),
+            "version": verified.version(),
+            "size": verified.bytes().len(),
+            "digest": verified.digest(),
+            "trusted": standing.is_ok(),
+            "signer": standing.as_ref().ok().map(|key| json!({ "name": key.name, "key_id": key.id })),
+            "reason": standing.as_ref().err(),
+            "signed_by": keys,
+            "interfaces": declared.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "imports": loaded.imports().iter().map(|import| import.name.clone()).collect::<Vec<_>>(),
+            "statement": verified.statement().map(|statement| &statement.predicate),
+            "description": description,
+        }))?;
+        return Ok(Exit::Ok);
+    }
+    let version = verified.version().map(|version| format!("@{version}")).unwrap_or_default();
+    output.line(format_args!("{}{version}  component", styled(output::BOLD, printable(verified.id()))))?;
+    output.line(format_args!("  {}", printable(&description.summary)))?;
+    output.line(format_args!("  file      {} ({} bytes)", project::shown(&path), verified.bytes().len()))?;
+    output.line(format_args!("  digest    {}", verified.digest()))?;
+    match &standing {
+        Ok(key) => output.line(format_args!(
+            "  trust     {}",
+            styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
+        ))?,
+        Err(reason) => {
+            output.line(format_args!("  trust     {}", styled(output::CAUTION, printable(reason))))?
+        }
+    }
+    if let Some(statement) = verified.statement() {
+        let kinds: Vec<_> = statement.predicate.ceiling.kinds.iter().map(ToString::to_string).collect();
+        output.line(format_args!("  ceiling   {}", kinds.join(", ")))?;
+    }
+    let interfaces: Vec<_> = declared.iter().map(ToString::to_string).collect();
+    output.line(format_args!(
+        "  needs     {}",
+        if interfaces.is_empty() {
+            "nothing".to_owned()
+        } else {
+            printable(&interfaces.join(", ")).into_owned()
+        }
+    ))?;
+    for wanted in &description.interfaces {
+        output.line(format_args!("            {}: {}", printable(&wanted.name), printable(&wanted.why)))?;
+    }
+    output.line(format_args!(
+        "  params    {}",
+        report::pretty(&description.params).replace('\n', "\n            ")
+    ))?;
+    output.line(format_args!(
+        "  result    {}",
+        report::pretty(&description.result).replace('\n', "\n            ")
+    ))?;
+    Ok(Exit::Ok)
+}
+
+fn graph(path: &Path, id: &str, sources: &Sources, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let trust = trust::load(&context.home, &sources.trust, output)?;
+    let text = std::fs::read_to_string(path).map_err(|error| Error::read("the graph", path, &error))?;
+    let standing = verify_text(id, &text, &trust, now());
+    let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
+    let graph = loaded.graph;
+    if output.is_json() {
+        let nodes: Vec<_> = graph
+            .nodes
+            .iter()
+            .map(|node| json!({ "name": node.name, "item": node.action.as_ref().map(|action| action.item_id.source()) }))
+            .collect();
+        output.document(&json!({
+            "kind": "graph",
+            "file": path.display().to_string(),
+            "id": graph.id,
+            "digest": graph.digest,
+            "description": graph.description,
+            "signature": standing_json(&standing),
+            "inputs": graph.input_schema,
+            "nodes": nodes,
+            "warnings": loaded.warnings.to_json()["problems"],
+        }))?;
+    } else {
+        output.line(format_args!("{}  graph", styled(output::BOLD, printable(&graph.id))))?;
+        if let Some(description) = &graph.description {
+            output.line(format_args!("  {}", printable(description.trim())))?;
+        }
+        output.line(format_args!("  file      {}", project::shown(path)))?;
+        output.line(format_args!("  digest    {}", graph.digest))?;
+        output.line(format_args!("  trust     {}", standing_text(&standing)))?;
+        output.line(format_args!(
+            "  {}",
+            styled(output::BOLD, report::counted(graph.nodes.len() as u64, "node"))
+        ))?;
+        for node in &graph.nodes {
+            let item = node
+                .action
+                .as_ref()
+                .map_or("", |action| action.item_id.source().as_str().unwrap_or_default());
+            output.line(format_args!("    {:<20} {}", printable(&node.name), printable(item)))?;
+        }
+        if !loaded.warnings.is_empty() {
+            output.report(&loaded.warnings);
+        }
+    }
+    Ok(if matches!(standing, TextStanding::Invalid(_)) { Exit::Integrity } else { Exit::Ok })
+}

@@ -1,0 +1,116 @@
+//! `graph-host resume`: let a run go on.
+
+use std::path::PathBuf;
+
+use graph_core::walker::Resume;
+use graph_host::answers::Given;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::launch::check_inputs;
+use graph_host::output::{self, printable, styled};
+use graph_host::report::Progress;
+use graph_host::session::Session;
+use graph_host::{answers, inputs, project, resume, runs};
+use graph_store::{Change, RunUpdate};
+use serde_json::Value;
+
+/// Let a run go on: answer its questions, give it more steps, or pick it up where it was cut short
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+    /// The answer to the only question, or ID=ANSWER for each; JSON, or text
+    #[arg(long = "answer", value_name = "[ID=]ANSWER")]
+    answers: Vec<String>,
+    /// The new total of supersteps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_steps: Option<u64>,
+    /// A new input, over the old ones; what was pending is discarded
+    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]
+    input: Vec<(String, Value)>,
+    /// A JSON or YAML file of new inputs, `-` for stdin
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
+    /// Go on with graph, manifest and components as they are now, where they have changed
+    #[arg(long)]
+    accept_changes: bool,
+    /// The project that the run belongs to; without it, the one around the current folder
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Say nothing about the steps
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    context.block_on(go_on(args, context))?
+}
+
+async fn go_on(args: Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let new_inputs = match (&args.inputs, args.input.is_empty()) {
+        (None, true) => None,
+        (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
+    };
+    let project = args.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    // A missing database is no reason to make one.
+    drop(runs::open_to_read(&project)?);
+    let store = runs::open(&project)?;
+    let mut resumable = resume::reopen(&args.run, store, args.accept_changes, context, args.quiet).await?;
+    for change in &resumable.accepted {
+        output.warn(format_args!("accepted: {change}"));
+    }
+    for notice in &resumable.plan_notices {
+        output.warn(notice);
+    }
+    let inputs = match new_inputs {
+        None => None,
+        Some(new) => {
+            let mut merged = resumable.inputs.clone();
+            merged.extend(new);
+            match check_inputs(&resumable.graph, merged)? {
+                Value::Object(merged) => Some(merged),
+                other => return Err(Error::invalid(format!("the inputs are {other}, a mapping is needed"))),
+            }
+        }
+    };
+    let mut given = Given::new(args.answers);
+    if resumable.from_the_start && (!given.is_empty() || inputs.is_some()) {
+        return Err(Error::usage(
+            "the run was cut short before it asked anything: resume it without answers or inputs",
+        ));
+    }
+    let asks = inputs.is_none() && given.is_empty() && output.can_ask();
+    let answers = if asks && !resumable.open.is_empty() {
+        match answers::ask(output, &resumable.open, std::future::pending()).await {
+            Some(answers) => answers,
+            None => return Ok(Exit::Interrupted),
+        }
+    } else {
+        given.take(&resumable.open)?
+    };
+    if !args.quiet {
+        output.note(format_args!(
+            "{} {}  goes on after step {}",
+            styled(output::BOLD, printable(&resumable.graph.id)),
+            styled(output::DIM, format_args!("run {}", resumable.ready.run)),
+            resumable.steps,
+        ));
+    }
+    if let Some(max_steps) = args.max_steps {
+        let change = RunUpdate { max_steps: Change::Set(max_steps), ..RunUpdate::default() };
+        resumable.ready.driver.amend(change);
+    }
+    let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs });
+    let progress = Progress::new(output, args.quiet || output.is_json());
+    let mut session = Session {
+        run: resumable.ready.run,
+        driver: resumable.ready.driver,
+        progress,
+        output,
+        answers: Given::default(),
+    };
+    let summary = session.go(event).await?;
+    super::run::finish(&session, &resumable.graph.id, &summary, args.quiet, context)
+}

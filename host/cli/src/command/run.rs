@@ -1,0 +1,275 @@
+//! `graph-host run`: carry out a graph.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use graph_core::graph::Durability;
+use graph_core::walker::{Event, Summary};
+use graph_host::answers::Given;
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::graph_file::{standing_json, standing_text};
+use graph_host::launch::{Scene, Sources, Start, begin, check_inputs};
+use graph_host::output::{self, printable, styled};
+use graph_host::preflight::{Plan, PlannedId};
+use graph_host::report::{self, Progress};
+use graph_host::session::Session;
+use graph_host::{inputs, project, run_id, runs};
+use serde_json::{Value, json};
+
+/// Run a graph
+///
+/// Nothing is allowed that the manifest (--caps) does not grant. Everything is checked before the first node runs; see
+/// what that comes to with --plan.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The graph: a file, or an item id
+    graph: String,
+    /// The capability manifest; without it, nothing is allowed
+    #[arg(long, value_name = "FILE")]
+    caps: Option<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
+    /// An input; a value that is JSON is that value, anything else is text
+    #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]
+    input: Vec<(String, Value)>,
+    /// A JSON or YAML file of inputs, `-` for stdin; --input wins over it
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
+    /// Show items, signers, grants and what is missing, and run nothing
+    #[arg(long)]
+    plan: bool,
+    /// What random numbers come from: a digest, or any text; without it, the digest of graph and inputs
+    #[arg(long, value_name = "SEED")]
+    seed: Option<String>,
+    /// The run's id; without it, a fresh one
+    #[arg(long, value_name = "ID", value_parser = run_id::check)]
+    run_id: Option<String>,
+    /// How many supersteps may run, in place of the graph's `max_steps`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_steps: Option<u64>,
+    /// When a step counts as stored, in place of the graph's `durability`
+    #[arg(long, value_enum, value_name = "MODE")]
+    durability: Option<Mode>,
+    /// An answer to a question that the run will ask, in order; or NODE=ANSWER
+    #[arg(long = "answer", value_name = "ANSWER")]
+    answers: Vec<String>,
+    /// Say nothing about the steps
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Mode {
+    /// On the disk before the next step starts
+    Sync,
+    /// Written while the next step runs
+    Async,
+    /// Written at the end, and at every pause
+    Exit,
+}
+
+impl From<Mode> for Durability {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Sync => Self::Sync,
+            Mode::Async => Self::Async,
+            Mode::Exit => Self::Exit,
+        }
+    }
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    context.block_on(carry_out(args, context))?
+}
+
+async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let given = inputs::gather(args.inputs.as_deref(), args.input)?;
+    let scene = Scene::open(&args.graph, args.caps.as_deref(), &args.sources, context)?;
+    if !scene.file.warnings.is_empty() {
+        output.report(&scene.file.warnings);
+    }
+    let graph = Arc::clone(&scene.file.graph);
+    let plan = Plan::make(&graph, &scene.components).await;
+    let suggest = scene.suggest_command(&args.graph, &args.sources);
+    if args.plan {
+        return show_plan(&scene, &plan, &suggest, context);
+    }
+    let inputs = check_inputs(&graph, given)?;
+    if let Some(error) = plan.refusal(&suggest) {
+        return Err(error);
+    }
+    let signed = standing_text(&scene.file.standing);
+    let notices: Vec<_> = plan
+        .not_permitted()
+        .map(|node| {
+            let capability = node.capability.as_deref().unwrap_or_default();
+            format!("node `{}` will be denied: the manifest does not permit `{capability}`", node.name)
+        })
+        .collect();
+    let unsigned: Vec<_> = plan
+        .items
+        .iter()
+        .filter(|(_, item)| item.as_ref().is_ok_and(|admitted| admitted.verified.standing().is_unsigned()))
+        .map(|(id, _)| format!("component `{id}` is not signed: nobody vouches for it (--allow-unsigned)"))
+        .collect();
+    let items = plan.items.len() as u64;
+
+    let store = runs::open(&args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?)?;
+    let start = Start {
+        inputs,
+        run_id: args.run_id,
+        seed: args.seed,
+        max_steps: args.max_steps,
+        durability: args.durability.map(Durability::from),
+    };
+    let ready = begin(scene, plan, start, store, context, args.quiet)?;
+    if !args.quiet {
+        output.note(format_args!(
+            "{} {}  graph {signed}, {}",
+            styled(output::BOLD, printable(&graph.id)),
+            styled(output::DIM, format_args!("run {}", ready.run)),
+            report::counted(items, "component"),
+        ));
+    }
+    for notice in notices.iter().chain(&unsigned) {
+        output.warn(notice);
+    }
+    let progress = Progress::new(output, args.quiet || output.is_json());
+    let mut session =
+        Session { run: ready.run, driver: ready.driver, progress, output, answers: Given::new(args.answers) };
+    let summary = session.go(Event::Started).await?;
+    finish(&session, &graph.id, &summary, args.quiet, context)
+}
+
+/// Shows what a run has come to.
+pub(super) fn finish(
+    session: &Session,
+    graph: &str,
+    summary: &Summary,
+    quiet: bool,
+    context: &Context,
+) -> Result<Exit> {
+    let output = context.output;
+    if output.is_json() {
+        output.document(&report::document(&session.run, graph, summary))?;
+    } else {
+        if !quiet {
+            output.note(report::verdict(summary, Some(session.progress.elapsed())));
+        }
+        for line in report::aftermath(&session.run, summary) {
+            output.note(line);
+        }
+        match &summary.output {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) => output.line(printable(text))?,
+            Some(value) => output.line(report::pretty(value))?,
+        }
+    }
+    Ok(report::exit(summary))
+}
+
+fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let missing = plan.missing();
+    let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };
+    if output.is_json() {
+        let mut document = json!({
+            "graph": scene.file.graph.id,
+            "file": scene.file.path.display().to_string(),
+            "digest": scene.file.graph.digest,
+            "signature": standing_json(&scene.file.standing),
+        });
+        if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json()) {
+            document.extend(plan);
+            document.insert("suggest".to_owned(), json!(suggest));
+        }
+        output.document(&document)?;
+        return Ok(exit);
+    }
+    let graph = &scene.file.graph;
+    output.line(format_args!(
+        "{} {}  {}",
+        styled(output::BOLD, printable(&graph.id)),
+        project::shown(&scene.file.path),
+        standing_text(&scene.file.standing)
+    ))?;
+    output.line(format_args!("  {}", styled(output::DIM, graph.digest)))?;
+    output.line(styled(output::BOLD, "\nitems"))?;
+    for (id, item) in &plan.items {
+        match item {
+            Ok(admitted) => output.line(item_lines(id, admitted))?,
+            Err(problem) => output.line(format_args!(
+                "  {} {}: {}",
+                styled(output::BAD, "✗"),
+                printable(id),
+                printable(&problem.message)
+            ))?,
+        }
+    }
+    output.line(styled(output::BOLD, "\nnodes"))?;
+    for node in &plan.nodes {
+        let item = match &node.item {
+            PlannedId::Literal(id) => printable(id).into_owned(),
+            PlannedId::Template(text) => format!("{} (known when it is dispatched)", printable(text)),
+        };
+        let kinds = node.grant.as_ref().map_or_else(String::new, |grant| {
+            let mut parts: Vec<_> = grant.kinds.iter().map(ToString::to_string).collect();
+            parts.extend(grant.filesystem.iter().map(|mount| {
+                format!(
+                    "{} as {} ({})",
+                    printable(&mount.host),
+                    printable(&mount.guest),
+                    mount.access.as_str()
+                )
+            }));
+            format!("  {}", styled(output::DIM, format_args!("granted: {}", parts.join(", "))))
+        });
+        output.line(format_args!("  {:<20} {item}{kinds}", printable(&node.name)))?;
+    }
+    if missing.is_empty() {
+        output.line(styled(output::GOOD, "\nnothing is missing"))?;
+    } else {
+        output.line(styled(output::BAD, "\nmissing"))?;
+        let mut shown = Vec::new();
+        for (node, problem) in &missing {
+            output.line(format_args!(
+                "  node `{}`: {}",
+                printable(&node.name),
+                printable(&problem.message)
+            ))?;
+            let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
+            if let Some(lines) = lines.filter(|lines| !shown.contains(*lines)) {
+                for line in lines.trim_end().lines() {
+                    output.line(format_args!("      {}", styled(output::DIM, printable(line))))?;
+                }
+                shown.push(lines.clone());
+            }
+        }
+        output.line(format_args!("\nsee what the graph needs: {suggest}"))?;
+    }
+    Ok(exit)
+}
+
+fn item_lines(id: &str, admitted: &graph_host::components::Admitted) -> String {
+    use graph_core::trust::Standing;
+    let verified = &admitted.verified;
+    let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
+    let signer = match verified.standing() {
+        Standing::Signed { key, .. } => {
+            styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
+        }
+        Standing::Unsigned => styled(output::CAUTION, "not signed"),
+    };
+    let interfaces: Vec<_> = admitted.declared.iter().map(ToString::to_string).collect();
+    let needs = if interfaces.is_empty() { "nothing".to_owned() } else { interfaces.join(", ") };
+    format!(
+        "  {} {}{version}  {signer}  {}\n      needs {}",
+        styled(output::GOOD, "✓"),
+        printable(id),
+        styled(output::DIM, format_args!("{} {}", verified.digest().short(), project::shown(&admitted.path))),
+        printable(&needs)
+    )
+}

@@ -1,0 +1,233 @@
+//! From an item's id to a component that can be called: found, verified, compiled, granted, linked.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use graph_core::capability::{
+    EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, effective_grant,
+};
+use graph_core::graph::Node;
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Category, Description, Failure};
+use graph_core::trust::{Standing, TrustStore, VerifiedComponent};
+use graph_engine::{Engine, LoadError, LoadedComponent, PrepareError, PreparedNode};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::items::{self, FindError, Found, Places};
+use crate::project;
+
+/// What components are made from.
+#[derive(Clone)]
+pub struct Components {
+    /// Compiles and calls.
+    pub engine: Engine,
+    /// Where items are looked for.
+    pub places: Places,
+    /// Whose signatures count.
+    pub trust: TrustStore,
+    /// What is allowed.
+    pub manifest: Arc<Manifest>,
+    /// Whether components without a signature are let in.
+    pub allow_unsigned: bool,
+}
+
+/// A component that has been let in and compiled.
+#[derive(Clone)]
+pub struct Admitted {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its bytes, and who vouches for them.
+    pub verified: VerifiedComponent,
+    /// Its code.
+    pub loaded: LoadedComponent,
+    /// The interfaces that it declares; of one under development, those that it imports.
+    pub declared: Vec<InterfaceName>,
+}
+
+/// Why an item cannot be used.
+#[derive(Debug)]
+pub enum AdmitError {
+    /// There is none, or its id is none.
+    Find(FindError),
+    /// It is a graph.
+    Graph {
+        /// The id.
+        id: String,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// It cannot be read, or is not let in.
+    Refused(Error),
+    /// It cannot be compiled.
+    Load(LoadError),
+    /// It imports more than its statement declares.
+    Undeclared {
+        /// The id.
+        id: String,
+        /// The interfaces.
+        interfaces: Vec<String>,
+    },
+}
+
+impl AdmitError {
+    /// The error at the edge.
+    pub fn into_error(self) -> Error {
+        match self {
+            Self::Find(error @ FindError::Missing { .. }) => Error::not_found(error.to_string())
+                .help("name the folder it lies in with --items DIR, or put it into the project's .ai/tools"),
+            Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()),
+            Self::Graph { .. } => Error::invalid(self.to_string())
+                .help("put the child graph's nodes into this graph, or make the item a component"),
+            Self::Refused(error) => error,
+            Self::Load(error) => Error::integrity(error.to_string()),
+            Self::Undeclared { .. } => Error::integrity(self.to_string())
+                .help("have it signed again, with the interfaces that it uses"),
+        }
+    }
+
+    /// The failure of a task that dispatches the item.
+    fn failure(self) -> Failure {
+        let category = match &self {
+            Self::Find(_) | Self::Graph { .. } => Category::Permanent,
+            Self::Refused(_) | Self::Undeclared { .. } => Category::Denied,
+            Self::Load(_) => Category::Internal,
+        };
+        Failure::new(category, self.to_string())
+    }
+}
+
+impl fmt::Display for AdmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Find(error) => error.fmt(f),
+            Self::Graph { id, path } => {
+                let path = project::shown(path);
+                write!(f, "`{id}` is a graph ({path}): this version does not carry out graphs inside graphs")
+            }
+            Self::Refused(error) => f.write_str(error.message()),
+            Self::Load(error) => error.fmt(f),
+            Self::Undeclared { id, interfaces } => {
+                let list: Vec<_> = interfaces.iter().map(|name| format!("`{name}`")).collect();
+                write!(f, "`{id}` imports {}, which its signed statement does not declare", list.join(", "))
+            }
+        }
+    }
+}
+
+impl Components {
+    /// Finds, verifies and compiles an item. It blocks.
+    pub fn admit(&self, item: &str) -> Result<Admitted, AdmitError> {
+        let (path, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
+            Found::Component { path, envelope } => (path, envelope),
+            Found::Graph { path } => return Err(AdmitError::Graph { id: item.to_owned(), path }),
+        };
+        let verified = items::verify(item, &path, envelope.as_deref(), &self.trust, self.allow_unsigned)
+            .map_err(AdmitError::Refused)?;
+        self.load(path, verified)
+    }
+
+    /// Compiles a component that has been let in, and checks what it imports against what it declares.
+    pub fn load(&self, path: PathBuf, verified: VerifiedComponent) -> Result<Admitted, AdmitError> {
+        let loaded = self.engine.load(&verified).map_err(AdmitError::Load)?;
+        let imported: Vec<&str> = loaded
+            .imports()
+            .iter()
+            .filter(|import| !import.type_only)
+            .map(|import| import.name.as_str())
+            .collect();
+        let parse = |name: &str| InterfaceName::parse(name).ok();
+        let declared: Vec<InterfaceName> = match verified.statement() {
+            Some(statement) => statement.predicate.interfaces.iter().filter_map(|name| parse(name)).collect(),
+            None => imported.iter().filter_map(|name| parse(name)).collect(),
+        };
+        let undeclared: Vec<String> = imported
+            .into_iter()
+            .filter(|name| {
+                parse(name).is_none_or(|import| !declared.iter().any(|known| known.is_compatible(&import)))
+            })
+            .map(str::to_owned)
+            .collect();
+        if undeclared.is_empty() {
+            Ok(Admitted { path, verified, loaded, declared })
+        } else {
+            Err(AdmitError::Undeclared { id: verified.id().to_owned(), interfaces: undeclared })
+        }
+    }
+
+    /// What a component may do at a node.
+    pub fn grant(&self, admitted: &Admitted, node: &Node) -> Result<EffectiveGrant, Vec<Refusal>> {
+        let signer = match admitted.verified.standing() {
+            Standing::Signed { key, .. } => Some(key.name.as_str()),
+            Standing::Unsigned => None,
+        };
+        effective_grant(&GrantRequest {
+            item_id: admitted.verified.id(),
+            declared: &admitted.declared,
+            ceiling: &admitted.verified.ceiling(),
+            signer,
+            manifest: &self.manifest,
+            parent: None,
+            node: node.capabilities.as_ref(),
+            node_limits: node.limits,
+        })
+    }
+
+    /// What a component says about itself: from its statement, or, under development, by asking it.
+    pub async fn description(&self, admitted: &Admitted) -> Result<Description, Error> {
+        match admitted.verified.statement() {
+            Some(statement) => Ok(statement.predicate.description.clone()),
+            None => self
+                .engine
+                .describe(&admitted.verified)
+                .await
+                .map_err(|error| Error::integrity(error.to_string())),
+        }
+    }
+
+    /// An item that is only known once a task dispatches it: all of the above, as that task's failure.
+    pub(crate) fn prepare_late(
+        &self,
+        item: &str,
+        node: &Node,
+    ) -> Result<(PreparedNode, TaskLimits), Failure> {
+        let admitted = self.admit(item).map_err(AdmitError::failure)?;
+        let grant = self.grant(&admitted, node).map_err(|refusals| {
+            let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
+            Failure::new(Category::Denied, reasons.join("; "))
+        })?;
+        let prepared = self
+            .engine
+            .prepare(&admitted.loaded, &grant)
+            .map_err(|error| Failure::new(Category::Denied, error.to_string()))?;
+        Ok((prepared, grant.limits))
+    }
+}
+
+impl fmt::Debug for Components {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Components").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted").field("verified", &self.verified).finish_non_exhaustive()
+    }
+}
+
+/// A component that cannot be linked, at the edge.
+pub fn cannot_prepare(error: &PrepareError) -> Error {
+    match error {
+        PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
+        PrepareError::WrongWorld { .. } => Error::integrity(error.to_string()),
+        PrepareError::Folder { source, .. } => {
+            let exit =
+                if source.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Denied };
+            let code = if exit == Exit::NotFound { "not_found" } else { "denied" };
+            Error::new(exit, code, error.to_string())
+                .help("check the `filesystem` entry of the manifest: its paths are relative to the manifest")
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Performs tasks with components.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::graph::{Graph, ItemType, Primary};
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Category, Failure};
+use graph_core::walker::{TaskReport, TaskSpec};
+use graph_engine::{Call, Level, LogLine, PreparedNode};
+
+use crate::components::Components;
+use crate::driver::TaskExecutor;
+use crate::output::{self, Output, printable, styled};
+use crate::preflight::{Plan, PlannedId};
+
+/// An attempt that is over sooner than this is done by the driver's own thread.
+const BRIEF: Duration = Duration::from_micros(60);
+/// How long the engine has to end a call whose time is over.
+const GRACE: Duration = Duration::from_millis(100);
+/// The weight of the newest call in what is expected of the next one, as a shift.
+const NEWEST: u32 = 2;
+
+/// Performs tasks with the components of a plan, and those that templates name.
+pub struct ComponentExecutor {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    components: Components,
+    graph: Arc<Graph>,
+    /// By node, then by item.
+    ready: Vec<RwLock<HashMap<String, Arc<Ready>>>>,
+    output: Output,
+    quiet: bool,
+}
+
+struct Ready {
+    node: PreparedNode,
+    /// The limits of its grant, which may be below those that the manifest and the node give a task.
+    limits: TaskLimits,
+    /// How long a call takes, in nanoseconds; 0: not known.
+    expected: AtomicU64,
+}
+
+impl Ready {
+    fn new(node: PreparedNode, limits: TaskLimits) -> Self {
+        Self { node, limits, expected: AtomicU64::new(0) }
+    }
+}
+
+impl ComponentExecutor {
+    /// Takes over what a plan has linked.
+    pub fn new(components: Components, graph: Arc<Graph>, plan: Plan, output: Output, quiet: bool) -> Self {
+        let mut ready: Vec<HashMap<String, Arc<Ready>>> =
+            graph.nodes.iter().map(|_| HashMap::new()).collect();
+        for planned in plan.nodes {
+            if let (PlannedId::Literal(id), Some(node), Some(grant)) =
+                (planned.item, planned.ready, planned.grant)
+            {
+                let of_node = &mut ready[planned.index.0 as usize];
+                of_node.insert(id, Arc::new(Ready::new(node, grant.limits)));
+            }
+        }
+        let ready = ready.into_iter().map(RwLock::new).collect();
+        Self { shared: Arc::new(Shared { components, graph, ready, output, quiet }) }
+    }
+}
+
+impl fmt::Debug for ComponentExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ComponentExecutor")
+            .field("components", &self.shared.components)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TaskExecutor for ComponentExecutor {
+    fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            match shared.ready(&spec).await {
+                Ok(ready) => shared.call(&ready, &spec).await,
+                Err(failure) => TaskReport { result: Err(failure), fuel: 0, warnings: Vec::new() },
+            }
+        }
+        .boxed()
+    }
+
+    fn is_brief(&self, spec: &TaskSpec) -> bool {
+        self.shared.known(spec).is_some_and(|ready| {
+            let expected = ready.expected.load(Ordering::Relaxed);
+            expected > 0 && Duration::from_nanos(expected) < BRIEF
+        })
+    }
+
+    fn parallelism(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        processors.saturating_mul(2)
+    }
+
+    fn bound(&self, limits: &TaskLimits) -> Duration {
+        // The engine keeps the deadline itself; this is for host calls that do not come back.
+        limits.timeout.saturating_add(GRACE)
+    }
+
+    fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
+        // What a call used up that was given up cannot be known: it is charged in full, as a trap is.
+        let message = format!("it did not answer within {} ms", limits.timeout.as_millis());
+        TaskReport {
+            result: Err(Failure::new(Category::Timeout, message)),
+            fuel: limits.fuel,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Shared {
+    fn known(&self, spec: &TaskSpec) -> Option<Arc<Ready>> {
+        let of_node = self.ready.get(spec.node.0 as usize)?;
+        of_node.read().unwrap_or_else(PoisonError::into_inner).get(&spec.item_id).map(Arc::clone)
+    }
+
+    /// The component for a task; one that a template names is looked up the first time.
+    async fn ready(self: &Arc<Self>, spec: &TaskSpec) -> Result<Arc<Ready>, Failure> {
+        if let Some(ready) = self.known(spec) {
+            return Ok(ready);
+        }
+        if spec.primary != Primary::Execute || spec.item_type != ItemType::Tool {
+            let (primary, kind) = (spec.primary.as_str(), spec.item_type.as_str());
+            let message = format!("this version does not carry out `{primary} {kind}`");
+            return Err(Failure::new(Category::Permanent, message));
+        }
+        let (shared, item, node) = (Arc::clone(self), spec.item_id.clone(), spec.node);
+        let (prepared, limits) = tokio::task::spawn_blocking(move || {
+            shared.components.prepare_late(&item, shared.graph.node(node))
+        })
+        .await
+        .map_err(|error| {
+            Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
+        })??;
+        let ready = Arc::new(Ready::new(prepared, limits));
+        if let Some(of_node) = self.ready.get(spec.node.0 as usize) {
+            of_node
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(spec.item_id.clone(), Arc::clone(&ready));
+        }
+        Ok(ready)
+    }
+
+    async fn call(&self, ready: &Ready, spec: &TaskSpec) -> TaskReport {
+        let began = Instant::now();
+        let report = ready
+            .node
+            .call(Call {
+                activation: &spec.activation,
+                params: &spec.params,
+                seed: *spec.seed.as_bytes(),
+                clock: spec.clock,
+                limits: spec.limits.min(ready.limits),
+                observer: None,
+            })
+            .await;
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
+        let before = ready.expected.load(Ordering::Relaxed);
+        let expected = if before == 0 { took } else { before - (before >> NEWEST) + (took >> NEWEST) };
+        ready.expected.store(expected, Ordering::Relaxed);
+        for line in &report.logs {
+            self.show(spec, line);
+        }
+        TaskReport { result: report.result, fuel: report.fuel_used, warnings: Vec::new() }
+    }
+
+    fn show(&self, spec: &TaskSpec, line: &LogLine) {
+        if line.level < Level::Info || (self.quiet && line.level < Level::Warn) {
+            return;
+        }
+        let style = match line.level {
+            Level::Error => output::BAD,
+            Level::Warn => output::CAUTION,
+            Level::Trace | Level::Debug | Level::Info => output::DIM,
+        };
+        self.output.note(format_args!(
+            "      {} {}: {}",
+            styled(style, line.level.as_str()),
+            printable(&spec.activation.node_id),
+            printable(&line.message)
+        ));
+    }
+}

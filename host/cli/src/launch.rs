@@ -1,0 +1,365 @@
+//! From a command line to a run that can be driven.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_core::capability::Manifest;
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::graph::{Durability, Graph};
+use graph_core::json;
+use graph_core::record::Status;
+use graph_core::schema::InputSchema;
+use graph_core::trust::{SigningKey, TrustStore};
+use graph_core::walker::{Identity, Setup, Walker, inputs_digest};
+use graph_engine::{Engine, EngineConfig};
+use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
+use serde_json::{Map, Value};
+
+use crate::components::Components;
+use crate::context::{Context, now};
+use crate::driver::{Driver, Parts, SystemClock, Writing};
+use crate::error::{Error, Result};
+use crate::executor::ComponentExecutor;
+use crate::graph_file::{GraphFile, locate};
+use crate::items::Places;
+use crate::pins::{Pins, absolute, kept_text};
+use crate::preflight::Plan;
+use crate::project;
+use crate::runs;
+use crate::trust;
+
+/// Where things are taken from: the options that say so are the same wherever components are used.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Sources {
+    /// A trust file whose keys count for this command, beside those of your trust store
+    #[arg(long, value_name = "FILE")]
+    pub trust: Vec<PathBuf>,
+    /// A folder in which items are looked for first, as DIR/ID.wasm
+    #[arg(long, value_name = "DIR")]
+    pub items: Vec<PathBuf>,
+    /// The project: its .ai/tools has items. Without it, the nearest folder with .ai at or above the graph
+    #[arg(long, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Let components run that nobody has signed: for those that you are developing
+    #[arg(long)]
+    pub allow_unsigned: bool,
+}
+
+/// A graph with everything around it that it needs to be looked at.
+#[derive(Debug)]
+pub struct Scene {
+    /// The graph.
+    pub file: GraphFile,
+    /// Finds and prepares what it dispatches.
+    pub components: Components,
+    /// Where everything came from; components and grants are filled in by a plan.
+    pub pins: Pins,
+}
+
+impl Scene {
+    /// Reads graph, manifest and trust.
+    pub fn open(graph: &str, caps: Option<&Path>, sources: &Sources, context: &Context) -> Result<Self> {
+        check_folders(sources)?;
+        let trust = trust::load(&context.home, &sources.trust, context.output)?;
+        let current = project::current_folder()?;
+        let here = sources.project.clone().or_else(|| project::nearest(&current));
+        let places = Places::new(&sources.items, here.as_deref(), &context.home);
+        let (path, _) = locate(graph, &places)?;
+        let around = absolute(&path);
+        let project = sources.project.clone().or_else(|| around.parent().and_then(project::nearest));
+        let places = Places::new(&sources.items, project.as_deref(), &context.home);
+        let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
+            // An item of the project around the current folder, where there is another one around it.
+            if Path::new(graph) == path {
+                Err(error)
+            } else {
+                GraphFile::open(&path.to_string_lossy(), &places, &trust)
+            }
+        })?;
+        let manifest = match caps {
+            Some(path) => read_manifest(path, context)?,
+            None => Manifest::deny_all(),
+        };
+        let engine = engine(context)?;
+        let pins = Pins {
+            graph_file: around,
+            caps_file: caps.map(absolute),
+            trust_files: sources.trust.iter().map(|path| absolute(path)).collect(),
+            item_folders: sources.items.iter().map(|path| absolute(path)).collect(),
+            project: project.as_deref().map(absolute),
+            allow_unsigned: sources.allow_unsigned,
+            graph_text: kept_text(&file.graph.document).0,
+            manifest_text: kept_text(&manifest.to_json()).0,
+            manifest: manifest.digest(),
+            engine: engine.digest(),
+            components: std::collections::BTreeMap::new(),
+            grants: std::collections::BTreeMap::new(),
+        };
+        let components = components(engine, places, trust, manifest, sources.allow_unsigned);
+        Ok(Self { file, components, pins })
+    }
+
+    /// The command that shows what the graph needs.
+    pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
+        let mut command = format!("graph-host caps suggest {}", word(graph));
+        let paths = |option: &str, paths: &[PathBuf]| {
+            paths
+                .iter()
+                .map(|path| format!(" {option} {}", word(&path.to_string_lossy())))
+                .collect::<String>()
+        };
+        command.push_str(&paths("--trust", &sources.trust));
+        command.push_str(&paths("--items", &sources.items));
+        command.push_str(&paths("--project", sources.project.as_slice()));
+        if sources.allow_unsigned {
+            command.push_str(" --allow-unsigned");
+        }
+        command
+    }
+}
+
+/// A word of a command line, quoted where a shell would take it apart.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
+    let text = crate::output::printable(text);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+fn check_folders(sources: &Sources) -> Result<()> {
+    for folder in sources.items.iter().chain(&sources.project) {
+        if !folder.is_dir() {
+            let what = if folder.exists() { "is not a folder" } else { "does not exist" };
+            return Err(Error::not_found(format!("the folder {} {what}", project::shown(folder))));
+        }
+    }
+    Ok(())
+}
+
+/// The components of a scene.
+pub fn components(
+    engine: Engine,
+    places: Places,
+    trust: TrustStore,
+    manifest: Manifest,
+    allow_unsigned: bool,
+) -> Components {
+    Components { engine, places, trust, manifest: Arc::new(manifest), allow_unsigned }
+}
+
+/// The engine, with the user's cache of compiled components.
+pub fn engine(context: &Context) -> Result<Engine> {
+    let config =
+        EngineConfig { cache_dir: Some(context.home.cache().to_path_buf()), ..EngineConfig::default() };
+    Engine::new(config).map_err(|error| Error::storage(error.to_string()))
+}
+
+/// Reads a manifest, and tells its warnings.
+pub fn read_manifest(path: &Path, context: &Context) -> Result<Manifest> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::read("the manifest", path, &error))?;
+    let (manifest, warnings) = parse_manifest(path, &text)?;
+    if !warnings.is_empty() {
+        context.output.report(&warnings);
+    }
+    Ok(manifest)
+}
+
+fn parse_manifest(path: &Path, text: &str) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
+    let absolute = absolute(path);
+    let base = absolute.parent().unwrap_or(Path::new("/"));
+    let base = base.to_str().ok_or_else(|| {
+        Error::usage(format!(
+            "the folder of the manifest {} has a name that is not text in UTF-8",
+            path.display()
+        ))
+    })?;
+    Ok(Manifest::parse(text, &project::shown(path), base)?)
+}
+
+/// The manifest that lies in a file now; `None` where there is no such file.
+pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse_manifest(path, &text).map(|(manifest, _)| Some(manifest)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::read("the manifest", path, &error)),
+    }
+}
+
+/// Checks inputs against the graph's schema, and fills in defaults.
+pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<Value> {
+    let inputs = Value::Object(inputs);
+    let Some(schema) = &graph.input_schema else { return Ok(inputs) };
+    let schema = InputSchema::compile(schema).map_err(|errors| {
+        let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        Error::invalid(format!("`config_schema` of the graph is not usable: {}", reasons.join("; ")))
+    })?;
+    schema.validate_and_fill(inputs).map_err(|problems| {
+        let lines: Vec<_> = problems.iter().map(|problem| format!("\n- {problem}")).collect();
+        let details: Vec<_> = problems
+            .iter()
+            .map(|problem| serde_json::json!({ "path": problem.path, "message": problem.message }))
+            .collect();
+        Error::invalid(format!("the inputs do not fit the graph's `config_schema`:{}", lines.concat()))
+            .details(serde_json::json!({ "problems": details }))
+            .help("give inputs with --input KEY=VALUE or --inputs FILE")
+    })
+}
+
+/// What a new run is told beside its graph.
+#[derive(Debug)]
+pub struct Start {
+    /// The inputs, checked and filled in.
+    pub inputs: Value,
+    /// The run's id, if it was chosen.
+    pub run_id: Option<String>,
+    /// A seed, if one was given: a digest, or any text.
+    pub seed: Option<String>,
+    /// Takes the place of the graph's `max_steps`.
+    pub max_steps: Option<u64>,
+    /// Takes the place of the graph's `durability`.
+    pub durability: Option<Durability>,
+}
+
+/// A run that can be driven.
+#[derive(Debug)]
+pub struct Ready {
+    /// Its id.
+    pub run: String,
+    /// Drives it.
+    pub driver: Driver,
+    /// Keeps others away from it.
+    pub guard: RunGuard,
+}
+
+/// Creates a run in the store, and takes it.
+pub fn begin(
+    scene: Scene,
+    plan: Plan,
+    start: Start,
+    store: Arc<dyn CheckpointStore>,
+    context: &Context,
+    quiet: bool,
+) -> Result<Ready> {
+    let Scene { file, components, mut pins } = scene;
+    let graph = file.graph;
+    let key = context.home.identity()?;
+    pins.of_plan(&plan);
+    let (pins_digest, pins_text) = pins.text()?;
+    let at = now();
+    let run = match start.run_id {
+        Some(run) => run,
+        None => crate::run_id::fresh(at)?,
+    };
+    let durability = start.durability.unwrap_or(graph.durability);
+    let seed = start.seed.map_or_else(|| Setup::default_seed(&graph, &start.inputs), |text| seed(&text));
+    let setup = Setup {
+        identity: Identity { run: run.clone(), root: run.clone(), parent: None, namespace: String::new() },
+        inputs: Arc::new(start.inputs),
+        initial_state: Map::new(),
+        manifest: Arc::clone(&components.manifest),
+        seed,
+        pins: pins_digest,
+        durability,
+        max_steps: start.max_steps,
+        max_concurrency: None,
+    };
+    let (graph_text, manifest_text) = (kept_text(&graph.document), kept_text(&components.manifest.to_json()));
+    let inputs = inputs_digest(&setup.inputs);
+    let text = |(digest, text): (Digest, String)| Snapshot { digest, text: text.into() };
+    let new = NewRun {
+        row: RunRow {
+            run_id: run.clone(),
+            graph_id: graph.id.clone(),
+            graph_path: Some(relative(&pins.graph_file)),
+            parent_id: None,
+            root_id: run.clone(),
+            continuation_of: None,
+            continuation_id: None,
+            chain_root_id: None,
+            status: Status::Running,
+            pid: Some(std::process::id()),
+            step: 0,
+            fuel: 0,
+            result: None,
+            error: None,
+            graph: graph.digest,
+            inputs,
+            manifest: pins.manifest,
+            pins: pins_digest,
+            seed,
+            key: key.id(),
+            durability,
+            max_steps: start.max_steps,
+            created_at: at,
+            updated_at: at,
+        },
+        snapshots: vec![
+            text(graph_text),
+            text((inputs, json::canonical_string(&setup.inputs))),
+            text(manifest_text),
+            text((pins_digest, pins_text)),
+        ],
+    };
+    store.create_run(&new)?;
+    let guard = store.acquire(&run, &runs::this_process())?;
+    let walker = Walker::new(Arc::clone(&graph), setup);
+    let driver = drive_with(walker, &run, components, graph, plan, store, key, durability, context, quiet)?;
+    Ok(Ready { run, driver, guard })
+}
+
+/// A driver that performs tasks with components.
+#[allow(clippy::too_many_arguments, reason = "each is a part of one whole that exists here alone")]
+pub(crate) fn drive_with(
+    walker: Walker,
+    run: &str,
+    components: Components,
+    graph: Arc<Graph>,
+    plan: Plan,
+    store: Arc<dyn CheckpointStore>,
+    key: SigningKey,
+    durability: Durability,
+    context: &Context,
+    quiet: bool,
+) -> Result<Driver> {
+    let executor = Arc::new(ComponentExecutor::new(components, graph, plan, context.output, quiet));
+    let parts =
+        Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
+    Driver::new(walker, run, parts).map_err(|error| {
+        Error::storage(format!("the thread that writes to the store cannot be started: {error}"))
+    })
+}
+
+/// A seed: a digest as it is, and of any other text the digest.
+fn seed(text: &str) -> Digest {
+    text.parse()
+        .unwrap_or_else(|_| DomainHasher::new("graph-host/seed-text/v1").field(text.as_bytes()).finish())
+}
+
+/// The path as a project keeps it: relative to the project whose state it is in, where it lies there.
+fn relative(path: &Path) -> String {
+    let project = project::of_current_folder().ok();
+    let relative = project.as_deref().and_then(|project| path.strip_prefix(project).ok());
+    relative.unwrap_or(path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_digest_or_any_text() {
+        let digest = Digest::of_bytes(b"x");
+        assert_eq!(seed(&digest.to_string()), digest);
+        assert_eq!(seed("seven"), seed("seven"));
+        assert_ne!(seed("seven"), seed("eight"));
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(word("examples/a b.yaml"), "'examples/a b.yaml'");
+        assert_eq!(word("examples/a.yaml"), "examples/a.yaml");
+    }
+}

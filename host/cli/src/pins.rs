@@ -1,0 +1,112 @@
+//! What a run is pinned to: the texts and components that it began with, and where they came from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::json;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::preflight::Plan;
+
+/// What a run is pinned to. Its digest stands in every checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pins {
+    /// The graph's file when the run began.
+    pub graph_file: PathBuf,
+    /// The manifest's file, if there was one.
+    pub caps_file: Option<PathBuf>,
+    /// The trust files that were named.
+    pub trust_files: Vec<PathBuf>,
+    /// The folders of items that were named.
+    pub item_folders: Vec<PathBuf>,
+    /// The project that items were taken from.
+    pub project: Option<PathBuf>,
+    /// Whether components without a signature were let in.
+    pub allow_unsigned: bool,
+    /// The text of the graph that is kept: the graph's own digest leaves out what is there for people.
+    pub graph_text: Digest,
+    /// The text of the manifest that is kept.
+    pub manifest_text: Digest,
+    /// What the manifest allowed.
+    pub manifest: Digest,
+    /// The engine.
+    pub engine: Digest,
+    /// The components, by item id.
+    pub components: BTreeMap<String, Digest>,
+    /// The effective grants, by node.
+    pub grants: BTreeMap<String, Digest>,
+}
+
+impl Pins {
+    /// Takes over what a plan has found.
+    pub fn of_plan(&mut self, plan: &Plan) {
+        let components = plan.items.iter().filter_map(|(id, item)| {
+            item.as_ref().ok().map(|admitted| (id.clone(), *admitted.verified.digest()))
+        });
+        self.components = components.collect();
+        let grants = plan
+            .nodes
+            .iter()
+            .filter_map(|node| node.grant.as_ref().map(|grant| (node.name.clone(), grant.digest())));
+        self.grants = grants.collect();
+    }
+
+    /// The text that a run keeps, and its digest.
+    pub fn text(&self) -> Result<(Digest, String)> {
+        let value = serde_json::to_value(self)
+            .map_err(|error| Error::storage(format!("a path cannot be kept with the run: {error}")))?;
+        let text = json::canonical_string(&value);
+        Ok((DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish(), text))
+    }
+
+    /// Reads back what [`Self::text`] wrote.
+    pub fn read(text: &str) -> Result<Self> {
+        serde_json::from_str(text)
+            .map_err(|error| Error::integrity(format!("what the run is pinned to cannot be read: {error}")))
+    }
+
+    /// What differs in the components and their grants, a line each.
+    pub fn differences(&self, now: &Self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (id, digest) in &self.components {
+            match now.components.get(id) {
+                Some(found) if found == digest => {}
+                Some(found) => {
+                    lines.push(format!("component `{id}` was {} and is {}", digest.short(), found.short()));
+                }
+                None => lines.push(format!("component `{id}` ({}) is not there any more", digest.short())),
+            }
+        }
+        lines.extend(
+            now.components
+                .keys()
+                .filter(|id| !self.components.contains_key(*id))
+                .map(|id| format!("component `{id}` is new")),
+        );
+        if lines.is_empty() {
+            let changed = self.grants.iter().filter(|(node, grant)| now.grants.get(*node) != Some(grant));
+            lines.extend(changed.map(|(node, _)| format!("what node `{node}` is granted has changed")));
+        }
+        if self.engine != now.engine {
+            lines.push(
+                "this version of graph-host runs components with another engine: results and fuel may differ"
+                    .to_owned(),
+            );
+        }
+        lines
+    }
+}
+
+/// A text that a run keeps, under the digest of its bytes.
+pub fn kept_text(value: &serde_json::Value) -> (Digest, String) {
+    let text = json::canonical_string(value);
+    (Digest::of_bytes(text.as_bytes()), text)
+}
+
+/// The same path, whatever the folder a later command is typed in.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}

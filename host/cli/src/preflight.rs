@@ -1,0 +1,369 @@
+//! Everything that can be known before a run starts: which items it dispatches, who vouches for them, what each is
+//! granted, and what is missing. Nothing of the graph runs here.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+use graph_core::capability::{EffectiveGrant, Refusal, capability_name};
+use graph_core::graph::{Action, Graph, ItemType, Node, NodeIndex, Primary};
+use graph_core::schema::InputSchema;
+use graph_core::trust::Standing;
+use graph_engine::PreparedNode;
+use serde_json::{Value, json};
+
+use crate::components::{Admitted, Components, cannot_prepare};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::printable;
+
+/// What a graph is about to do.
+#[derive(Debug)]
+pub struct Plan {
+    /// The nodes with an action, in document order.
+    pub nodes: Vec<PlannedNode>,
+    /// The items that they name, by id.
+    pub items: BTreeMap<String, Result<Admitted, PlanProblem>>,
+}
+
+/// A node with an action.
+pub struct PlannedNode {
+    /// Its place in the graph.
+    pub index: NodeIndex,
+    /// Its name.
+    pub name: String,
+    /// The item, or the template that gives it.
+    pub item: PlannedId,
+    /// Whether the manifest permits the dispatch; not known for a template.
+    pub dispatch: Option<bool>,
+    /// The capability that the dispatch needs.
+    pub capability: Option<String>,
+    /// What its component is granted.
+    pub grant: Option<EffectiveGrant>,
+    /// The component, linked.
+    pub ready: Option<PreparedNode>,
+    /// What stands in the way.
+    pub problems: Vec<PlanProblem>,
+}
+
+/// Which item a node dispatches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedId {
+    /// This one.
+    Literal(String),
+    /// One that is known when it is dispatched.
+    Template(String),
+}
+
+/// Something that keeps a node from running.
+#[derive(Clone, Debug)]
+pub struct PlanProblem {
+    /// The exit code that it stands for.
+    pub exit: Exit,
+    /// Its stable name.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The interface that is not granted.
+    pub interface: Option<String>,
+    /// The lines of a manifest that would grant it.
+    pub manifest_lines: Option<String>,
+}
+
+impl From<Error> for PlanProblem {
+    fn from(error: Error) -> Self {
+        Self {
+            exit: error.exit(),
+            code: error.code(),
+            message: error.message().to_owned(),
+            help: error.help_text().map(str::to_owned),
+            interface: None,
+            manifest_lines: None,
+        }
+    }
+}
+
+impl From<Refusal> for PlanProblem {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            exit: Exit::Denied,
+            code: "denied",
+            message: refusal.to_string(),
+            help: None,
+            interface: Some(refusal.interface),
+            manifest_lines: refusal.manifest_lines,
+        }
+    }
+}
+
+impl std::fmt::Debug for PlannedNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PlannedNode")
+            .field("name", &self.name)
+            .field("item", &self.item)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Plan {
+    /// Works out what a graph is about to do. Compiling what is in no cache takes time.
+    pub async fn make(graph: &Graph, components: &Components) -> Self {
+        let mut items: BTreeMap<String, Result<Admitted, PlanProblem>> = BTreeMap::new();
+        let mut schemas = HashMap::new();
+        let mut nodes = Vec::new();
+        for (index, node) in graph.indexed() {
+            let Some(action) = &node.action else { continue };
+            let mut planned = outline(index, node, action, components);
+            if let PlannedId::Literal(id) = planned.item.clone() {
+                if carried_out(action, &mut planned) {
+                    let admitted = items
+                        .entry(id.clone())
+                        .or_insert_with(|| components.admit(&id).map_err(|error| error.into_error().into()));
+                    match admitted {
+                        Ok(admitted) => {
+                            look_at(components, admitted, node, action, &mut planned, &mut schemas).await;
+                        }
+                        Err(problem) => planned.problems.push(problem.clone()),
+                    }
+                }
+            } else {
+                carried_out(action, &mut planned);
+            }
+            nodes.push(planned);
+        }
+        Self { nodes, items }
+    }
+
+    /// Nodes whose dispatch the manifest does not permit.
+    pub fn not_permitted(&self) -> impl Iterator<Item = &PlannedNode> {
+        self.nodes.iter().filter(|node| node.dispatch == Some(false))
+    }
+
+    /// What keeps the run from starting: every problem of a node that may be dispatched, and the missing permissions
+    /// where no node may be dispatched at all.
+    pub fn refusals(&self) -> Vec<(&PlannedNode, PlanProblem)> {
+        let mut refusals: Vec<_> = self
+            .nodes
+            .iter()
+            .filter(|node| node.dispatch != Some(false))
+            .flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())))
+            .collect();
+        let nothing_could_run =
+            !self.nodes.is_empty() && self.nodes.iter().all(|node| node.dispatch == Some(false));
+        if nothing_could_run {
+            refusals.extend(self.not_permitted().map(|node| (node, not_permitted(node))));
+        }
+        refusals
+    }
+
+    /// Everything that is missing, for `--plan`.
+    pub fn missing(&self) -> Vec<(&PlannedNode, PlanProblem)> {
+        let problems = self
+            .nodes
+            .iter()
+            .flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())));
+        self.not_permitted().map(|node| (node, not_permitted(node))).chain(problems).collect()
+    }
+
+    /// The refusal of a run, with everything that is missing and the command that would help.
+    pub fn refusal(&self, suggest: &str) -> Option<Error> {
+        let refusals = self.refusals();
+        let (_, first) = refusals.first()?;
+        let mut message = match refusals.len() {
+            1 => "the run was refused before it started".to_owned(),
+            count => format!("the run was refused before it started, for {count} reasons"),
+        };
+        let mut seen = Vec::new();
+        for (node, problem) in &refusals {
+            let _ = write!(message, "\n- node `{}`: {}", printable(&node.name), problem.message);
+            let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
+            if let Some(lines) = lines.filter(|lines| !seen.contains(lines)) {
+                for line in lines.trim_end().lines() {
+                    let _ = write!(message, "\n    {line}");
+                }
+                seen.push(lines);
+            }
+        }
+        let denied = refusals.iter().any(|(_, problem)| problem.exit == Exit::Denied);
+        let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(&node.name)).collect();
+        let error = Error::new(first.exit, first.code, message).details(json!({ "refusals": details }));
+        Some(if denied { error.help(format!("see what the graph needs: {suggest}")) } else { error })
+    }
+
+    /// The plan as `--plan --json` prints it.
+    pub fn to_json(&self) -> Value {
+        let items: Vec<_> = self
+            .items
+            .iter()
+            .map(|(id, item)| match item {
+                Ok(admitted) => item_json(id, admitted),
+                Err(problem) => json!({ "id": id, "error": problem.message }),
+            })
+            .collect();
+        let nodes: Vec<_> = self
+            .nodes
+            .iter()
+            .map(|node| {
+                let (item, template) = match &node.item {
+                    PlannedId::Literal(id) => (Some(id), None),
+                    PlannedId::Template(text) => (None, Some(text)),
+                };
+                json!({
+                    "node": node.name,
+                    "item": item,
+                    "template": template,
+                    "capability": node.capability,
+                    "dispatch": match node.dispatch {
+                        Some(true) => "permitted",
+                        Some(false) => "missing",
+                        None => "known when it is dispatched",
+                    },
+                    "grant": node.grant,
+                })
+            })
+            .collect();
+        let missing: Vec<_> =
+            self.missing().iter().map(|(node, problem)| problem.to_json(&node.name)).collect();
+        json!({ "items": items, "nodes": nodes, "missing": missing })
+    }
+}
+
+impl PlanProblem {
+    fn to_json(&self, node: &str) -> Value {
+        json!({
+            "node": node,
+            "code": self.code,
+            "message": self.message,
+            "interface": self.interface,
+            "manifest": self.manifest_lines,
+            "help": self.help,
+        })
+    }
+}
+
+/// A component as programs see it.
+pub fn item_json(id: &str, admitted: &Admitted) -> Value {
+    let verified = &admitted.verified;
+    let signer = match verified.standing() {
+        Standing::Signed { key, .. } => json!({ "name": key.name, "key_id": key.id }),
+        Standing::Unsigned => Value::Null,
+    };
+    json!({
+        "id": id,
+        "file": admitted.path.display().to_string(),
+        "digest": verified.digest(),
+        "version": verified.version(),
+        "signer": signer,
+        "interfaces": admitted.declared.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+fn not_permitted(node: &PlannedNode) -> PlanProblem {
+    let capability = node.capability.as_deref().unwrap_or_default();
+    PlanProblem {
+        exit: Exit::Denied,
+        code: "denied",
+        message: format!("the manifest does not permit `{}`", printable(capability)),
+        help: None,
+        interface: None,
+        manifest_lines: Some(format!("dispatch: [\"{capability}\"]\n")),
+    }
+}
+
+/// What a node's entry alone says.
+fn outline(index: NodeIndex, node: &Node, action: &Action, components: &Components) -> PlannedNode {
+    let literal = action.item_id.literal().and_then(Value::as_str);
+    let (item, dispatch, capability) = match literal {
+        Some(id) => (
+            PlannedId::Literal(id.to_owned()),
+            Some(components.manifest.dispatch().permits(action.primary, action.item_type, id)),
+            Some(capability_name(action.primary, action.item_type, id)),
+        ),
+        None => {
+            let source = action.item_id.source();
+            (
+                PlannedId::Template(source.as_str().map_or_else(|| source.to_string(), str::to_owned)),
+                None,
+                None,
+            )
+        }
+    };
+    PlannedNode {
+        index,
+        name: node.name.clone(),
+        item,
+        dispatch,
+        capability,
+        grant: None,
+        ready: None,
+        problems: Vec::new(),
+    }
+}
+
+/// Whether this version does at all what the action asks for.
+fn carried_out(action: &Action, planned: &mut PlannedNode) -> bool {
+    if action.primary == Primary::Execute && action.item_type == ItemType::Tool {
+        return true;
+    }
+    planned.problems.push(PlanProblem {
+        exit: Exit::InvalidDocument,
+        code: "invalid_document",
+        message: format!(
+            "this version does not carry out `{} {}`",
+            action.primary.as_str(),
+            action.item_type.as_str()
+        ),
+        help: Some("it carries out `execute tool`, where the tool is a component".to_owned()),
+        interface: None,
+        manifest_lines: None,
+    });
+    false
+}
+
+/// Grants, links and checks the params of a component at one node.
+async fn look_at(
+    components: &Components,
+    admitted: &Admitted,
+    node: &Node,
+    action: &Action,
+    planned: &mut PlannedNode,
+    schemas: &mut HashMap<String, Option<InputSchema>>,
+) {
+    match components.grant(admitted, node) {
+        Ok(grant) => {
+            match components.engine.prepare(&admitted.loaded, &grant) {
+                Ok(ready) => planned.ready = Some(ready),
+                Err(error) => planned.problems.push(cannot_prepare(&error).into()),
+            }
+            planned.grant = Some(grant);
+        }
+        Err(refusals) => planned.problems.extend(refusals.into_iter().map(PlanProblem::from)),
+    }
+    let id = admitted.verified.id();
+    if !schemas.contains_key(id) {
+        let schema = match components.description(admitted).await {
+            Ok(description) => match InputSchema::compile(&description.params) {
+                Ok(schema) => Some(schema),
+                Err(errors) => {
+                    let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+                    let message =
+                        format!("the params schema of `{id}` is not usable: {}", reasons.join("; "));
+                    planned.problems.push(Error::integrity(message).into());
+                    None
+                }
+            },
+            Err(error) => {
+                planned.problems.push(error.into());
+                None
+            }
+        };
+        schemas.insert(id.to_owned(), schema);
+    }
+    if let Some(Some(schema)) = schemas.get(id) {
+        for problem in schema.check_literal(&action.params) {
+            let message = format!("its params are not what `{id}` takes: {problem}");
+            planned.problems.push(Error::invalid(message).into());
+        }
+    }
+}

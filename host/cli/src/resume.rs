@@ -1,0 +1,303 @@
+//! From a stored run to one that can be driven on.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::capability::Manifest;
+use graph_core::document::{load, load_snapshot};
+use graph_core::graph::Graph;
+use graph_core::record::InterruptRecord;
+use graph_core::walker::{Event, Identity, Setup, Walker};
+use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
+use serde_json::{Map, Value};
+use similar::TextDiff;
+
+use crate::context::{Context, now};
+use crate::error::{Error, Result};
+use crate::items::{Places, id_of_file};
+use crate::launch::{Ready, components, drive_with, engine, manifest_now};
+use crate::output::printable;
+use crate::pins::{Pins, kept_text};
+use crate::preflight::Plan;
+use crate::project;
+use crate::runs;
+use crate::trust;
+
+/// A run that has been restored.
+#[derive(Debug)]
+pub struct Resumable {
+    /// Drives it.
+    pub ready: Ready,
+    /// Its graph.
+    pub graph: Arc<Graph>,
+    /// The questions that are open.
+    pub open: Vec<InterruptRecord>,
+    /// The run was cut short before anything was stored: it begins anew.
+    pub from_the_start: bool,
+    /// The inputs that it has.
+    pub inputs: Map<String, Value>,
+    /// Steps committed so far.
+    pub steps: u64,
+    /// What has changed and was accepted.
+    pub accepted: Vec<String>,
+    /// What may not be dispatched.
+    pub plan_notices: Vec<String>,
+}
+
+impl Resumable {
+    /// The event with which the run goes on, unless it begins anew.
+    pub fn event(&self, resume: graph_core::walker::Resume) -> Event {
+        if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
+    }
+}
+
+/// What a run was begun with, from the store.
+struct Kept {
+    graph: Graph,
+    manifest: Manifest,
+    pins: Pins,
+}
+
+/// Takes a run, checks what it goes on from and what has changed around it, and restores it.
+pub async fn reopen(
+    name: &str,
+    store: Arc<dyn CheckpointStore>,
+    accept_changes: bool,
+    context: &Context,
+    quiet: bool,
+) -> Result<Resumable> {
+    let found = runs::find(&*store, name)?;
+    let run = found.run_id.clone();
+    if found.status.is_end() {
+        return Err(finished(&found));
+    }
+    let guard = store.acquire(&run, &runs::this_process())?;
+    // Somebody else may have gone on with it until a moment ago.
+    let row = runs::find(&*store, &run)?;
+    if row.status.is_end() {
+        return Err(finished(&row));
+    }
+    let key = context.home.identity()?;
+    if row.key != key.id() {
+        return Err(Error::integrity(format!(
+            "run {run} was signed by another host: its key is {}, this one's is {}",
+            row.key.short(),
+            key.id().short()
+        ))
+        .help("only the host that began a run can go on with it; its identity is identity.pem in its user's space"));
+    }
+    let restored = runs::restore(&*store, &run, key.verifying_key())?;
+    let kept = Kept::read(&*store, &row)?;
+
+    let mut changes = Vec::new();
+    let graph = graph_now(&kept, accept_changes, &mut changes)?;
+    let manifest = manifest_changes(&kept, accept_changes, &mut changes)?;
+    let engine = engine(context)?;
+    let mut pins = Pins {
+        engine: engine.digest(),
+        graph_text: kept_text(&graph.document).0,
+        manifest_text: kept_text(&manifest.to_json()).0,
+        manifest: manifest.digest(),
+        ..kept.pins.clone()
+    };
+    let trust = trust::load(&context.home, &pins.trust_files, context.output)?;
+    let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
+    let components = components(engine, places, trust, manifest, pins.allow_unsigned);
+    let plan = Plan::make(&graph, &components).await;
+    pins.of_plan(&plan);
+    // Where graph or manifest have changed, what is granted follows from that.
+    if changes.is_empty() {
+        changes.extend(kept.pins.differences(&pins));
+    }
+    if !changes.is_empty() && !accept_changes {
+        return Err(changed(&run, &changes));
+    }
+    if let Some(error) =
+        plan.refusal(&format!("graph-host caps suggest {}", project::shown(&pins.graph_file)))
+    {
+        return Err(error);
+    }
+    let plan_notices = plan
+        .not_permitted()
+        .map(|node| {
+            format!(
+                "node `{}` will be denied: the manifest does not permit `{}`",
+                node.name,
+                node.capability.as_deref().unwrap_or_default()
+            )
+        })
+        .collect();
+
+    let graph = Arc::new(graph);
+    let (pins_digest, pins_text) = pins.text()?;
+    let (inputs_digest, from_the_start) = match &restored {
+        Some(restored) => (restored.checkpoint.inputs, false),
+        None => (row.inputs, true),
+    };
+    let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &inputs_digest, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+    let setup = Setup {
+        identity: Identity {
+            run: run.clone(),
+            root: row.root_id.clone(),
+            parent: row.parent_id.clone(),
+            namespace: String::new(),
+        },
+        inputs: Arc::new(inputs.clone()),
+        initial_state: Map::new(),
+        manifest: Arc::clone(&components.manifest),
+        seed: row.seed,
+        pins: pins_digest,
+        durability: row.durability,
+        max_steps: row.max_steps,
+        max_concurrency: None,
+    };
+    let walker = match restored {
+        None => Walker::new(Arc::clone(&graph), setup),
+        Some(mut restored) => {
+            // A change of the graph has been accepted, or there is none.
+            restored.checkpoint.graph = graph.digest;
+            Walker::restore(Arc::clone(&graph), setup, restored).map_err(|error| {
+                Error::integrity(format!("run {run} cannot be restored: {error}"))
+                    .help("resume it with the graph that it was begun with, or begin a new run")
+            })?
+        }
+    };
+    let summary = walker.summary();
+    let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..RunUpdate::default() };
+    if pins_digest != row.pins {
+        store.put_snapshot(&pins_digest, &pins_text)?;
+        for (digest, text) in [kept_text(&graph.document), kept_text(&components.manifest.to_json())] {
+            store.put_snapshot(&digest, &text)?;
+        }
+        update.pins = Some(pins_digest);
+        update.graph = Some(graph.digest);
+        update.manifest = Some(pins.manifest);
+    }
+    let mut driver = drive_with(
+        walker,
+        &run,
+        components,
+        Arc::clone(&graph),
+        plan,
+        store,
+        key,
+        row.durability,
+        context,
+        quiet,
+    )?;
+    driver.amend(update);
+    Ok(Resumable {
+        ready: Ready { run, driver, guard },
+        graph,
+        open: summary.interrupts,
+        from_the_start,
+        inputs: inputs.as_object().cloned().unwrap_or_default(),
+        steps: summary.steps,
+        accepted: changes,
+        plan_notices,
+    })
+}
+
+impl Kept {
+    fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Self> {
+        let unreadable = |what: &str, error: &dyn std::fmt::Display| {
+            Error::integrity(format!("{what} that run {} keeps cannot be read: {error}", row.run_id))
+        };
+        let pins = Pins::read(&runs::snapshot(store, &row.pins, "what it is pinned to")?)?;
+        if pins.text()?.0 != row.pins {
+            return Err(unreadable("what it is pinned to", &"it was changed in the store"));
+        }
+        let document: Value = serde_json::from_str(&runs::snapshot(store, &pins.graph_text, "the graph")?)
+            .map_err(|error| unreadable("the graph", &error))?;
+        let graph = load_snapshot(&document).map_err(|error| unreadable("the graph", &error))?;
+        if graph.digest != row.graph {
+            return Err(unreadable("the graph", &"it was changed in the store"));
+        }
+        let manifest: Manifest =
+            serde_json::from_str(&runs::snapshot(store, &pins.manifest_text, "the manifest")?)
+                .map_err(|error| unreadable("the manifest", &error))?;
+        if manifest.digest() != row.manifest {
+            return Err(unreadable("the manifest", &"it was changed in the store"));
+        }
+        Ok(Self { graph, manifest, pins })
+    }
+}
+
+fn finished(row: &RunRow) -> Error {
+    Error::of_run(
+        graph_core::record::ErrorCode::Finished,
+        format!("run {} has ended: {}", row.run_id, row.status.as_str().replace('_', " ")),
+    )
+    .help(format!("see what it came to: graph-host runs show {}", row.run_id))
+}
+
+fn changed(run: &str, changes: &[String]) -> Error {
+    let lines: Vec<_> =
+        changes.iter().map(|line| format!("\n- {}", printable(line).replace('\n', "\n  "))).collect();
+    Error::integrity(format!("run {run} was begun with something else:{}", lines.concat()))
+        .details(serde_json::json!({ "changes": changes }))
+        .help("put back what has changed, or go on with it as it is now: --accept-changes")
+}
+
+/// The graph to go on with: the one kept, or, where a change is accepted, the one on disk.
+fn graph_now(kept: &Kept, accept: bool, changes: &mut Vec<String>) -> Result<Graph> {
+    let keep = || load_snapshot(&kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
+    let path = &kept.pins.graph_file;
+    let Ok(text) = std::fs::read_to_string(path) else { return keep() };
+    let id = if id_of_file(path) == kept.graph.id { kept.graph.id.clone() } else { id_of_file(path) };
+    match load(&project::shown(path), &text, &id) {
+        Ok(loaded) if loaded.graph.digest == kept.graph.digest => keep(),
+        Ok(loaded) => {
+            changes.push(format!(
+                "the graph {}:{}",
+                project::shown(path),
+                graph_difference(&kept.graph, &loaded.graph)
+            ));
+            if accept { Ok(loaded.graph) } else { keep() }
+        }
+        Err(problems) if accept => Err(problems.into()),
+        Err(problems) => {
+            changes.push(format!("the graph {} cannot be read any more: {problems}", project::shown(path)));
+            keep()
+        }
+    }
+}
+
+/// The lines that differ between two graphs.
+fn graph_difference(before: &Graph, now: &Graph) -> String {
+    const MOST: usize = 12;
+    let pretty = |graph: &Graph| serde_json::to_string_pretty(&*graph.document).unwrap_or_default();
+    let (before, now) = (pretty(before), pretty(now));
+    let diff = TextDiff::from_lines(&before, &now);
+    let lines: Vec<_> = diff
+        .iter_all_changes()
+        .filter(|change| change.tag() != similar::ChangeTag::Equal)
+        .map(|change| format!("\n{} {}", change.tag(), change.value().trim()))
+        .collect();
+    let more = lines.len().saturating_sub(MOST);
+    let mut shown: String = lines.into_iter().take(MOST).collect();
+    if more > 0 {
+        let _ = write!(shown, "\nand {more} more lines");
+    }
+    shown
+}
+
+fn manifest_changes(kept: &Kept, accept: bool, changes: &mut Vec<String>) -> Result<Manifest> {
+    let Some(path) = &kept.pins.caps_file else { return Ok(kept.manifest.clone()) };
+    let shown = project::shown(Path::new(path));
+    match manifest_now(path) {
+        Ok(None) => Ok(kept.manifest.clone()),
+        Ok(Some(now)) if now.digest() == kept.manifest.digest() => Ok(kept.manifest.clone()),
+        Ok(Some(now)) => {
+            changes.push(format!("the manifest {shown}: {}", kept.manifest.differences(&now).join("; ")));
+            Ok(if accept { now } else { kept.manifest.clone() })
+        }
+        Err(error) if accept => Err(error),
+        Err(error) => {
+            changes.push(format!("the manifest {shown} cannot be used any more: {}", error.message()));
+            Ok(kept.manifest.clone())
+        }
+    }
+}
