@@ -224,7 +224,7 @@ fn show(store: &dyn CheckpointStore, name: &str, context: &Context) -> Result<Ex
     let next: Vec<_> =
         told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
-    let warnings: Vec<_> = story
+    let warnings: Vec<_> = told
         .steps
         .iter()
         .flat_map(|step| &step.warnings)
@@ -232,7 +232,7 @@ fn show(store: &dyn CheckpointStore, name: &str, context: &Context) -> Result<Ex
         .collect();
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {
-        let steps: Vec<_> = story
+        let steps: Vec<_> = told
             .steps
             .iter()
             .map(|step| {

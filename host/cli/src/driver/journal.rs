@@ -98,12 +98,12 @@ impl Journal {
                 Mode::Inline { together: writing == Writing::Inline, queue: Vec::new() }
             }
             Writing::Thread => {
-                let (give, waiting) = blocking::channel::<Queued>();
+                let (give, taken) = blocking::channel::<Queued>();
                 let (tell, written) = mpsc::unbounded_channel();
                 let thread_writer = Arc::clone(&writer);
                 let thread = std::thread::Builder::new()
                     .name("graph-host-writer".to_owned())
-                    .spawn(move || thread_writer.serve(&waiting, &tell))?;
+                    .spawn(move || thread_writer.serve(&taken, &tell))?;
                 Mode::Thread { records: Some(give), written, thread: Some(thread) }
             }
         };
