@@ -80,7 +80,14 @@ impl Walker {
         } else if let Some(status) = status {
             walker.status = status.status;
             walker.error = status.error;
-            walker.interrupts = status.interrupts;
+            // Answers may have been persisted after the status: what has its answer is no longer asked.
+            let asked_by_tasks = |asked: &InterruptRecord| walker.pending.0.contains_key(&task_of(&asked.id));
+            let mut interrupts = walker.pending.interrupts(&graph);
+            interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
+            if walker.status == Status::Interrupted && interrupts.is_empty() {
+                walker.status = Status::Running;
+            }
+            walker.interrupts = interrupts;
             walker.released = status.released;
             walker.warnings.extend(status.warnings);
         }
