@@ -1,0 +1,397 @@
+//! Building a guest: a Rust crate becomes a component.
+//!
+//! Two toolchains will do. With `rustup target add wasm32-unknown-unknown` the standard library comes prebuilt. Without
+//! it, Debian's `rustc-web` and `rust-web-src` bring a compiler with the standard library's sources, which cargo then
+//! builds along. Either way the linker, `wasm-component-ld`, and `rust-lld` beneath it come with the rustup toolchain.
+//! The same sources, lockfile and toolchain give the same bytes in whatever folder they lie.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The target of guests: no operating system, so a component imports only what its code names.
+pub const TARGET: &str = "wasm32-unknown-unknown";
+/// Memory that a guest starts with, in bytes: growing it is the most expensive thing that a short call can do.
+const INITIAL_MEMORY: u32 = 2 << 20;
+/// Where Debian puts its compiler.
+const PACKAGED_RUSTC: &str = "/usr/bin/rustc";
+
+/// Why a guest could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestBuildError {
+    /// No toolchain builds for the target.
+    #[error(
+        "no Rust toolchain here builds for {TARGET}: {why}. Run `rustup target add {TARGET}`, or on Debian install \
+         `rustc-web` and `rust-web-src`"
+    )]
+    NoToolchain {
+        /// What is missing.
+        why: String,
+    },
+    /// The linker for components is missing.
+    #[error("`wasm-component-ld` is not in {}: it comes with Rust 1.82 and later; update with `rustup update`", .folder.display())]
+    NoLinker {
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// A program could not be started.
+    #[error("`{program}` could not be started: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Cargo could not tell what the crate is made of.
+    #[error("cargo cannot read the crate in {}:\n{message}", .folder.display())]
+    Crate {
+        /// The crate's folder.
+        folder: PathBuf,
+        /// What cargo says.
+        message: String,
+    },
+    /// The crate does not compile; cargo has said why on standard error.
+    #[error("the crate in {} does not build; what cargo said stands above", .folder.display())]
+    Failed {
+        /// The crate's folder.
+        folder: PathBuf,
+    },
+    /// The crate makes no component.
+    #[error("the crate in {} makes no component: its Cargo.toml needs `[lib] crate-type = [\"cdylib\"]`", .folder.display())]
+    NoComponent {
+        /// The crate's folder.
+        folder: PathBuf,
+    },
+}
+
+/// Where the standard library for the target comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It was installed with rustup.
+    Prebuilt,
+    /// It is built from Debian's sources.
+    Packaged,
+}
+
+/// A toolchain that builds guests. It shows itself as the line that a record of a build keeps.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    source: Source,
+    version: String,
+    rustc: PathBuf,
+    sysroot: PathBuf,
+    tools: Vec<PathBuf>,
+}
+
+impl fmt::Display for Toolchain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source {
+            Source::Prebuilt => write!(f, "{}, prebuilt {TARGET}", self.version),
+            Source::Packaged => write!(f, "{}, std built for {TARGET}", self.version),
+        }
+    }
+}
+
+impl Toolchain {
+    /// The first of [`Toolchain::candidates`].
+    pub fn detect() -> Result<Self, GuestBuildError> {
+        let mut why = Vec::new();
+        for source in [Source::Prebuilt, Source::Packaged] {
+            match Self::find(source) {
+                Ok(toolchain) => return Ok(toolchain),
+                Err(GuestBuildError::NoToolchain { why: reason }) => why.push(reason),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(GuestBuildError::NoToolchain { why: why.join("; ") })
+    }
+
+    /// Every toolchain here that builds guests, the preferred one first.
+    pub fn candidates() -> Vec<Self> {
+        [Source::Prebuilt, Source::Packaged].into_iter().filter_map(|source| Self::find(source).ok()).collect()
+    }
+
+    /// A toolchain of one kind, if it is here.
+    pub fn find(source: Source) -> Result<Self, GuestBuildError> {
+        let missing = |why: String| GuestBuildError::NoToolchain { why };
+        // The tools come with the toolchain that cargo runs under, whichever compiler is used.
+        let default = PathBuf::from(output("rustc", &["--print", "sysroot"])?.trim());
+        let host = field(&output("rustc", &["-vV"])?, "host").unwrap_or_default();
+        let bin = default.join("lib/rustlib").join(host).join("bin");
+        let (rustc, sysroot) = match source {
+            Source::Prebuilt => {
+                let library = default.join("lib/rustlib").join(TARGET).join("lib");
+                if !holds_core(&library) {
+                    return Err(missing(format!("{} holds no standard library", library.display())));
+                }
+                (PathBuf::from("rustc"), default)
+            }
+            Source::Packaged => {
+                let sysroot = output(PACKAGED_RUSTC, &["--print", "sysroot"])
+                    .map_err(|error| missing(error.to_string()))?;
+                let sysroot = PathBuf::from(sysroot.trim());
+                let sources = sysroot.join("lib/rustlib/src/rust/library/std");
+                if !sources.is_dir() {
+                    return Err(missing(format!("{} is missing", sources.display())));
+                }
+                (PathBuf::from(PACKAGED_RUSTC), sysroot)
+            }
+        };
+        if !bin.join(format!("wasm-component-ld{}", std::env::consts::EXE_SUFFIX)).is_file() {
+            return Err(GuestBuildError::NoLinker { folder: bin });
+        }
+        let version = output(&rustc.to_string_lossy(), &["--version"])?.trim().to_owned();
+        let tools = vec![bin.join("gcc-ld"), bin];
+        Ok(Self { source, version, rustc, sysroot, tools })
+    }
+
+    /// Where the standard library comes from.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Builds the crate in a folder, optimised, into `target`; gives the component's file. With `locked` the crate's
+    /// lockfile has to be there and is not changed. Cargo's messages go to standard error.
+    pub fn build(&self, folder: &Path, target: &Path, locked: bool) -> Result<PathBuf, GuestBuildError> {
+        let manifest = folder.join("Cargo.toml");
+        let mut command = self.cargo("build")?;
+        command
+            .args(["--release", "--target", TARGET, "--message-format", "json-render-diagnostics"])
+            .arg("--manifest-path")
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(target)
+            .env("CARGO_ENCODED_RUSTFLAGS", self.flags(folder, &manifest)?)
+            .stderr(Stdio::inherit());
+        if self.source == Source::Packaged {
+            command.arg("-Zbuild-std=std,panic_abort");
+        }
+        name_crates_by_name(&mut command, target)
+            .map_err(|source| GuestBuildError::Start { program: "rustc".to_owned(), source })?;
+        if locked {
+            command.arg("--locked");
+        }
+        let built = command.output().map_err(|source| GuestBuildError::Start { program: "cargo".to_owned(), source })?;
+        if !built.status.success() {
+            return Err(GuestBuildError::Failed { folder: folder.to_owned() });
+        }
+        component(&built.stdout).ok_or_else(|| GuestBuildError::NoComponent { folder: folder.to_owned() })
+    }
+
+    /// A cargo that uses this toolchain and nothing that the environment asks of other builds.
+    fn cargo(&self, subcommand: &str) -> Result<Command, GuestBuildError> {
+        let own = std::env::var_os("PATH").unwrap_or_default();
+        let folders = self.tools.iter().cloned().chain(std::env::split_paths(&own));
+        let path = std::env::join_paths(folders)
+            .map_err(|error| GuestBuildError::NoToolchain { why: error.to_string() })?;
+        let mut command = Command::new("cargo");
+        command
+            .arg(subcommand)
+            .env("PATH", path)
+            .env("RUSTC", &self.rustc)
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_BUILD_TARGET")
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("CARGO_INCREMENTAL")
+            .env_remove("RUSTC_WRAPPER")
+            .env_remove("RUSTC_WORKSPACE_WRAPPER");
+        if self.source == Source::Packaged {
+            command.env("RUSTC_BOOTSTRAP", "1");
+        }
+        Ok(command)
+    }
+
+    /// The compiler's flags: how to link, and new names for every folder of this machine that would get into the bytes.
+    fn flags(&self, folder: &Path, manifest: &Path) -> Result<OsString, GuestBuildError> {
+        let mut flags = vec![
+            OsString::from("-Clinker=wasm-component-ld"),
+            OsString::from(format!("-Clink-arg=--initial-memory={INITIAL_MEMORY}")),
+        ];
+        let mut remap = |from: &Path, to: &str| {
+            let mut flag = OsString::from("--remap-path-prefix=");
+            flag.push(from);
+            flag.push("=");
+            flag.push(to);
+            flags.push(flag);
+        };
+        let described = self
+            .cargo("metadata")?
+            .args(["--format-version", "1", "--manifest-path"])
+            .arg(manifest)
+            .output()
+            .map_err(|source| GuestBuildError::Start { program: "cargo".to_owned(), source })?;
+        let metadata: Value = serde_json::from_slice(&described.stdout).unwrap_or(Value::Null);
+        if !described.status.success() || metadata.is_null() {
+            let message = String::from_utf8_lossy(&described.stderr).trim().to_owned();
+            return Err(GuestBuildError::Crate { folder: folder.to_owned(), message });
+        }
+        let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+        for package in packages {
+            let (Some(name), Some(place)) = (package["name"].as_str(), package["manifest_path"].as_str()) else {
+                continue;
+            };
+            let Some(place) = Path::new(place).parent() else { continue };
+            if package["source"].is_null() {
+                remap(place, &format!("/{name}"));
+            } else if let Some(registry) = place.parent() {
+                remap(registry, "/registry");
+            }
+        }
+        remap(&self.sysroot.join("lib/rustlib/src/rust"), "/rust");
+        let mut joined = OsString::new();
+        for (i, flag) in flags.iter().enumerate() {
+            if i > 0 {
+                joined.push("\u{1f}");
+            }
+            joined.push(flag);
+        }
+        Ok(joined)
+    }
+}
+
+/// Cargo tells crates of one name apart by the folder that they lie in, and the compiler orders code by that. For crates
+/// that come from a folder, name and version take its place.
+#[cfg(unix)]
+const WRAPPER: &str = r#"#!/bin/sh
+case "$CARGO_MANIFEST_DIR" in
+*/registry/src/* | "") ;;
+*)
+    left=$#
+    while [ "$left" -gt 0 ]; do
+        argument=$1
+        shift
+        case "$argument" in metadata=*) argument="metadata=$CARGO_PKG_NAME-$CARGO_PKG_VERSION" ;; esac
+        set -- "$@" "$argument"
+        left=$((left - 1))
+    done
+    ;;
+esac
+exec "$@"
+"#;
+
+#[cfg(unix)]
+fn name_crates_by_name(command: &mut Command, target: &Path) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    std::fs::create_dir_all(target)?;
+    let target = target.canonicalize()?;
+    let path = target.join("rustc-by-name.sh");
+    let mut file = tempfile::NamedTempFile::new_in(&target)?;
+    file.write_all(WRAPPER.as_bytes())?;
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o755))?;
+    file.persist(&path).map_err(|error| error.error)?;
+    command.env("RUSTC_WRAPPER", path);
+    Ok(())
+}
+
+/// Without a shell to name crates, the bytes depend on where path dependencies outside of the crate's folder lie.
+#[cfg(not(unix))]
+fn name_crates_by_name(_: &mut Command, _: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// The last `.wasm` file that cargo says it made.
+fn component(messages: &[u8]) -> Option<PathBuf> {
+    messages
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .filter_map(|message| {
+            let files = message["filenames"].as_array()?;
+            files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
+        })
+        .last()
+}
+
+fn holds_core(library: &Path) -> bool {
+    std::fs::read_dir(library).is_ok_and(|mut entries| {
+        entries.any(|entry| {
+            entry.is_ok_and(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                name.starts_with("libcore-") && name.ends_with(".rlib")
+            })
+        })
+    })
+}
+
+fn output(program: &str, arguments: &[&str]) -> Result<String, GuestBuildError> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|source| GuestBuildError::Start { program: program.to_owned(), source })?;
+    if !output.status.success() {
+        return Err(GuestBuildError::NoToolchain {
+            why: format!("`{program} {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()),
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn field(text: &str, name: &str) -> Option<String> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ").map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_component_is_what_cargo_made_last() {
+        let messages = br#"{"reason":"compiler-artifact","filenames":["/t/a.rlib"]}
+not json
+{"reason":"compiler-artifact","filenames":["/t/a.wasm"]}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(component(messages), Some(PathBuf::from("/t/a.wasm")));
+        assert_eq!(component(b"{}"), None);
+    }
+
+    #[test]
+    fn a_toolchain_names_itself() {
+        for toolchain in Toolchain::candidates() {
+            let name = toolchain.to_string();
+            assert!(name.starts_with("rustc ") && name.contains(TARGET), "{name}");
+        }
+    }
+
+    /// Builds a small crate with a path dependency in two folders of different length. Needs a toolchain for guests.
+    #[test]
+    fn the_bytes_do_not_depend_on_the_folder() {
+        let Some(toolchain) = Toolchain::candidates().into_iter().find(|t| t.source() == Source::Prebuilt) else {
+            return;
+        };
+        let build = |folder: &Path| {
+            let write = |path: &str, text: &str| {
+                let path = folder.join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            write("sdk/Cargo.toml", "[package]\nname='sdk'\nversion='0.1.0'\nedition='2024'\n");
+            write("sdk/src/lib.rs", "pub fn place() -> &'static str { file!() }\n#[inline(never)] pub fn f(i: usize) -> u8 { place().as_bytes()[i] }");
+            write(
+                "nodes/n/Cargo.toml",
+                "[package]\nname='n'\nversion='0.1.0'\nedition='2024'\n[lib]\ncrate-type=['cdylib']\n\
+                 [dependencies]\nsdk={path='../../sdk'}\n[profile.release]\nstrip=true\nlto=true\n[workspace]\n",
+            );
+            write(
+                "nodes/n/src/lib.rs",
+                "#[unsafe(no_mangle)] pub extern \"C\" fn g(i: usize) -> u8 { sdk::f(i) ^ file!().as_bytes()[i] }",
+            );
+            let node = folder.join("nodes/n");
+            std::fs::read(toolchain.build(&node, &folder.join("target"), false).unwrap()).unwrap()
+        };
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let deep = other.path().join("a/deeper/folder");
+        std::fs::create_dir_all(&deep).unwrap();
+        let built = build(one.path());
+        assert_eq!(built, build(&deep));
+        let text = String::from_utf8_lossy(&built).into_owned();
+        assert!(!text.contains(&*one.path().to_string_lossy()), "a path of this machine got into the bytes");
+    }
+}
