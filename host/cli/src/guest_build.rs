@@ -111,7 +111,10 @@ impl Toolchain {
 
     /// Every toolchain here that builds guests, the preferred one first.
     pub fn candidates() -> Vec<Self> {
-        [Source::Prebuilt, Source::Packaged].into_iter().filter_map(|source| Self::find(source).ok()).collect()
+        [Source::Prebuilt, Source::Packaged]
+            .into_iter()
+            .filter_map(|source| Self::find(source).ok())
+            .collect()
     }
 
     /// A toolchain of one kind, if it is here.
@@ -174,7 +177,9 @@ impl Toolchain {
         if locked {
             command.arg("--locked");
         }
-        let built = command.output().map_err(|source| GuestBuildError::Start { program: "cargo".to_owned(), source })?;
+        let built = command
+            .output()
+            .map_err(|source| GuestBuildError::Start { program: "cargo".to_owned(), source })?;
         if !built.status.success() {
             return Err(GuestBuildError::Failed { folder: folder.to_owned() });
         }
@@ -230,7 +235,8 @@ impl Toolchain {
         }
         let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
         for package in packages {
-            let (Some(name), Some(place)) = (package["name"].as_str(), package["manifest_path"].as_str()) else {
+            let (Some(name), Some(place)) = (package["name"].as_str(), package["manifest_path"].as_str())
+            else {
                 continue;
             };
             let Some(place) = Path::new(place).parent() else { continue };
@@ -326,7 +332,11 @@ fn output(program: &str, arguments: &[&str]) -> Result<String, GuestBuildError> 
         .map_err(|source| GuestBuildError::Start { program: program.to_owned(), source })?;
     if !output.status.success() {
         return Err(GuestBuildError::NoToolchain {
-            why: format!("`{program} {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()),
+            why: format!(
+                "`{program} {}` failed: {}",
+                arguments.join(" "),
+                String::from_utf8_lossy(&output.stderr).trim()
+            ),
         });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -363,7 +373,8 @@ not json
     /// Builds a small crate with a path dependency in two folders of different length. Needs a toolchain for guests.
     #[test]
     fn the_bytes_do_not_depend_on_the_folder() {
-        let Some(toolchain) = Toolchain::candidates().into_iter().find(|t| t.source() == Source::Prebuilt) else {
+        let Some(toolchain) = Toolchain::candidates().into_iter().find(|t| t.source() == Source::Prebuilt)
+        else {
             return;
         };
         let build = |folder: &Path| {
@@ -373,7 +384,10 @@ not json
                 std::fs::write(path, text).unwrap();
             };
             write("sdk/Cargo.toml", "[package]\nname='sdk'\nversion='0.1.0'\nedition='2024'\n");
-            write("sdk/src/lib.rs", "pub fn place() -> &'static str { file!() }\n#[inline(never)] pub fn f(i: usize) -> u8 { place().as_bytes()[i] }");
+            write(
+                "sdk/src/lib.rs",
+                "pub fn place() -> &'static str { file!() }\n#[inline(never)] pub fn f(i: usize) -> u8 { place().as_bytes()[i] }",
+            );
             write(
                 "nodes/n/Cargo.toml",
                 "[package]\nname='n'\nversion='0.1.0'\nedition='2024'\n[lib]\ncrate-type=['cdylib']\n\

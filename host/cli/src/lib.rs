@@ -8,6 +8,7 @@ pub mod error;
 pub mod executor;
 pub mod exit;
 pub mod graph_file;
+pub mod guest_build;
 pub mod home;
 pub mod inputs;
 pub mod items;

@@ -148,7 +148,8 @@ pub(crate) fn new_store(
     output: Output,
 ) -> Store<TaskState> {
     let now = Instant::now();
-    let deadline = now.checked_add(limits.timeout).unwrap_or_else(|| now + Duration::from_secs(u64::from(u32::MAX)));
+    let deadline =
+        now.checked_add(limits.timeout).unwrap_or_else(|| now + Duration::from_secs(u64::from(u32::MAX)));
     let timeout = limits.timeout;
     let state = TaskState::new(limits, clock, seed, mounts, output, deadline);
     let mut store = Store::new(&engine.wasmtime, state);

@@ -43,7 +43,9 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
     let root = error.root_cause().to_string();
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => over(Classification::Fuel, &"it used up its fuel"),
-        Some(Trap::StackOverflow) => over(Classification::Stack, &"it used up its stack: its calls nest too deeply"),
+        Some(Trap::StackOverflow) => {
+            over(Classification::Stack, &"it used up its stack: its calls nest too deeply")
+        }
         Some(trap) => (
             Classification::Trap,
             Failure::new(Category::Internal, format!("it trapped: {}", describe_trap(*trap, &root))),

@@ -49,10 +49,12 @@ impl Default for EngineConfig {
 impl EngineConfig {
     /// The number of calls that may be under way at once.
     pub(crate) fn slots(&self) -> u32 {
-        self.concurrency.unwrap_or_else(|| {
-            let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-            u32::try_from(processors.saturating_mul(2)).unwrap_or(u32::MAX).max(8)
-        }).max(1)
+        self.concurrency
+            .unwrap_or_else(|| {
+                let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+                u32::try_from(processors.saturating_mul(2)).unwrap_or(u32::MAX).max(8)
+            })
+            .max(1)
     }
 }
 

@@ -29,7 +29,11 @@ impl ActivationText {
         self.answers.iter().collect()
     }
 
-    pub(crate) fn with<'a>(&'a self, activation: &'a Activation, answers: &'a [&'a String]) -> wit::Activation<'a> {
+    pub(crate) fn with<'a>(
+        &'a self,
+        activation: &'a Activation,
+        answers: &'a [&'a String],
+    ) -> wit::Activation<'a> {
         wit::Activation {
             run_id: &activation.run_id,
             root_run_id: &activation.root_run_id,

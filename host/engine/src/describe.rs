@@ -34,8 +34,14 @@ impl Engine {
         let _active = self.inner.ticker.enter();
         let limits = TaskLimits::DEFAULT;
         let output = Output::new(limits.log, None);
-        let mut store =
-            new_store(&self.inner, &limits, Timestamp::default(), [0; 32], Arc::new(Mounts::default()), output);
+        let mut store = new_store(
+            &self.inner,
+            &limits,
+            Timestamp::default(),
+            [0; 32],
+            Arc::new(Mounts::default()),
+            output,
+        );
         let described = async {
             let node = pre.instantiate_async(&mut store).await?;
             store.set_fuel(limits.fuel)?;

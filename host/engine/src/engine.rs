@@ -73,7 +73,9 @@ impl Engine {
                     .map(|engine| (engine, pooled))
             })
             .ok_or_else(|| {
-                EngineError::Unsupported(last.map_or_else(String::new, |error: wasmtime::Error| format!("{error:#}")))
+                EngineError::Unsupported(
+                    last.map_or_else(String::new, |error: wasmtime::Error| format!("{error:#}")),
+                )
             })?;
         let ticker = Ticker::start(&wasmtime).map_err(EngineError::Ticker)?;
         let cache = config.cache_dir.map(|folder| Cache::new(folder, &wasmtime));

@@ -28,16 +28,26 @@ pub(crate) struct Prepared {
 
 impl Engine {
     /// Links a component with the interfaces that it was granted, and no others. Folders are opened here, once.
-    pub fn prepare(&self, loaded: &LoadedComponent, grant: &EffectiveGrant) -> Result<PreparedNode, PrepareError> {
+    pub fn prepare(
+        &self,
+        loaded: &LoadedComponent,
+        grant: &EffectiveGrant,
+    ) -> Result<PreparedNode, PrepareError> {
         let missing = missing(loaded, &grant.kinds);
         if !missing.is_empty() {
             return Err(PrepareError::NotGranted { id: loaded.id().to_owned(), missing });
         }
         let pre = self.pre(loaded, &grant.kinds)?;
-        let mounts = if grant.kinds.contains(&CapabilityKind::Filesystem) { &grant.filesystem[..] } else { &[] };
-        let mounts = Mounts::open(mounts)
-            .map_err(|(folder, source)| PrepareError::Folder { id: loaded.id().to_owned(), folder, source })?;
-        Ok(PreparedNode { inner: Arc::new(Prepared { engine: Arc::clone(&self.inner), pre, mounts: Arc::new(mounts) }) })
+        let mounts =
+            if grant.kinds.contains(&CapabilityKind::Filesystem) { &grant.filesystem[..] } else { &[] };
+        let mounts = Mounts::open(mounts).map_err(|(folder, source)| PrepareError::Folder {
+            id: loaded.id().to_owned(),
+            folder,
+            source,
+        })?;
+        Ok(PreparedNode {
+            inner: Arc::new(Prepared { engine: Arc::clone(&self.inner), pre, mounts: Arc::new(mounts) }),
+        })
     }
 
     /// The component, type-checked against the host functions of its grants; one for each component and set of grants.
@@ -54,7 +64,10 @@ impl Engine {
         let pre = linker(&self.inner.wasmtime, kinds)
             .and_then(|linker| linker.instantiate_pre(loaded.component()))
             .and_then(ComponentPre::new)
-            .map_err(|error| PrepareError::WrongWorld { id: loaded.id().to_owned(), message: format!("{error:#}") })?;
+            .map_err(|error| PrepareError::WrongWorld {
+                id: loaded.id().to_owned(),
+                message: format!("{error:#}"),
+            })?;
         linked.insert(key, pre.clone());
         Ok(pre)
     }
@@ -73,7 +86,10 @@ fn missing(loaded: &LoadedComponent, granted: &BTreeSet<CapabilityKind>) -> Vec<
 }
 
 /// A linker that holds exactly what the grants stand for.
-fn linker(engine: &wasmtime::Engine, kinds: &BTreeSet<CapabilityKind>) -> wasmtime::Result<Linker<TaskState>> {
+fn linker(
+    engine: &wasmtime::Engine,
+    kinds: &BTreeSet<CapabilityKind>,
+) -> wasmtime::Result<Linker<TaskState>> {
     let mut linker = Linker::new(engine);
     let to = &mut linker;
     for kind in kinds {

@@ -59,7 +59,9 @@ fn read(path: &Path) -> Option<Key> {
 fn private(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     fs::symlink_metadata(path).is_ok_and(|metadata| {
-        metadata.is_file() && metadata.mode() & 0o077 == 0 && metadata.uid() == rustix::process::geteuid().as_raw()
+        metadata.is_file()
+            && metadata.mode() & 0o077 == 0
+            && metadata.uid() == rustix::process::geteuid().as_raw()
     })
 }
 

@@ -133,7 +133,10 @@ impl events::Host for TaskState {
             .into());
         }
         let payload = parse_strict(&payload, MAX_DEPTH).map_err(|error| {
-            GuestFault::new(Category::InvalidInput, format!("the payload of its event `{name}` is not JSON: {error}"))
+            GuestFault::new(
+                Category::InvalidInput,
+                format!("the payload of its event `{name}` is not JSON: {error}"),
+            )
         })?;
         let event = EventRecord { name, payload };
         if let Some(observer) = &self.output.observer {

@@ -31,7 +31,10 @@ mod tests {
 
     #[test]
     fn nothing_steers_a_terminal() {
-        assert_eq!(escape("a\u{1b}[2Jb\nfake: line\u{7f}\u{9b}\u{202e}x"), "a\\u{1b}[2Jb\\nfake: line\\u{7f}\\u{9b}\\u{202e}x");
+        assert_eq!(
+            escape("a\u{1b}[2Jb\nfake: line\u{7f}\u{9b}\u{202e}x"),
+            "a\\u{1b}[2Jb\\nfake: line\\u{7f}\\u{9b}\\u{202e}x"
+        );
         assert_eq!(escape("größer, 大きい 😀"), "größer, 大きい 😀");
     }
 }

@@ -30,7 +30,12 @@ async fn fuel_while_it_starts() {
     let run = format!("(func {RUN} (param i32) (result i32) (i32.const 0))");
     let describe = crate::support::DESCRIBE;
     let bytes = wat("{}", &format!("{code} {run} (func {describe} (result i32) (i32.const 0))"));
-    ended(&call(&prepare(&bytes, &nothing()), json!(null)).await, Classification::Fuel, Category::Limit, "fuel");
+    ended(
+        &call(&prepare(&bytes, &nothing()), json!(null)).await,
+        Classification::Fuel,
+        Category::Limit,
+        "fuel",
+    );
 }
 
 #[tokio::test]

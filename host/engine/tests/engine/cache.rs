@@ -10,7 +10,8 @@ use crate::support::{TESTKIT, TESTKIT_IO, call, component, nothing, value};
 
 /// A new engine, so that nothing is in memory.
 fn load(folder: &Path, bytes: &[u8]) -> (Engine, graph_engine::LoadedComponent) {
-    let config = EngineConfig { cache_dir: Some(folder.to_owned()), concurrency: Some(1), ..EngineConfig::default() };
+    let config =
+        EngineConfig { cache_dir: Some(folder.to_owned()), concurrency: Some(1), ..EngineConfig::default() };
     let engine = Engine::new(config).unwrap();
     let loaded = engine.load(&component(bytes)).unwrap();
     (engine, loaded)

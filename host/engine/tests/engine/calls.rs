@@ -72,7 +72,8 @@ async fn a_command_carries_writes_targets_and_sends() {
 async fn every_category_of_failure_arrives() {
     let node = testkit();
     for category in Category::ALL {
-        let report = call(&node, json!({"op": "fail", "category": category.as_str(), "message": "so\u{1b}[1m"})).await;
+        let report =
+            call(&node, json!({"op": "fail", "category": category.as_str(), "message": "so\u{1b}[1m"})).await;
         let failure = report.result.unwrap_err();
         assert_eq!((failure.category, failure.message.as_str()), (category, "so\\u{1b}[1m"));
         assert_eq!(report.classification, Classification::Returned);

@@ -21,7 +21,9 @@ async fn the_sdk_derives_schemas() {
 async fn imports_are_there_to_be_declared() {
     let description = engine().describe(&component(TESTKIT_IO)).await.unwrap();
     let loaded = engine().load(&component(TESTKIT_IO)).unwrap();
-    for import in loaded.imports().iter().filter(|import| import.name.starts_with("wasi:") && !import.type_only) {
+    for import in
+        loaded.imports().iter().filter(|import| import.name.starts_with("wasi:") && !import.type_only)
+    {
         let name = import.name.split('@').next().unwrap();
         assert!(description.interfaces.iter().any(|wanted| wanted.name == name), "{name} is not declared");
     }
@@ -39,7 +41,10 @@ async fn an_import_that_is_called_ends_it() {
     let bytes = node_of(&core, &[("wasi:clocks/monotonic-clock@0.2.0", "now")]);
     let error = engine().describe(&component(&bytes)).await.unwrap_err();
     assert!(matches!(error, DescribeError::Failed { .. }), "{error}");
-    assert!(error.to_string().contains("called an import") && error.to_string().contains("monotonic-clock"), "{error}");
+    assert!(
+        error.to_string().contains("called an import") && error.to_string().contains("monotonic-clock"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +80,9 @@ async fn a_component_that_is_no_node() {
 fn switched_off_proposals_are_refused() {
     for core in ["(memory i64 1)", "(func (param anyref))", "(memory 1 1 shared)", "(tag)"] {
         let Ok(bytes) = wat::parse_str(format!("(component (core module {core}))")) else { panic!("{core}") };
-        let Err(LoadError::Invalid { message, .. }) = engine().load(&component(&bytes)) else { panic!("{core}") };
+        let Err(LoadError::Invalid { message, .. }) = engine().load(&component(&bytes)) else {
+            panic!("{core}")
+        };
         assert!(!message.is_empty());
     }
 }

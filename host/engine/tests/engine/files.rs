@@ -73,7 +73,8 @@ async fn nothing_outside_can_be_reached() {
         "../secret",
         secret.to_str().unwrap(),
     ] {
-        for params in [json!({"op": "read", "path": path}), json!({"op": "write", "path": path, "text": "x"})] {
+        for params in [json!({"op": "read", "path": path}), json!({"op": "write", "path": path, "text": "x"})]
+        {
             let report = call(&node, params.clone()).await;
             assert_eq!(report.classification, Classification::Returned, "{params}");
             let failure = report.result.unwrap_err();
@@ -109,8 +110,10 @@ async fn writes_where_it_may() {
 #[tokio::test]
 async fn a_file_that_is_not_there() {
     let (_outside, inside) = folders();
-    let failure =
-        call(&node(&inside, Access::ReadOnly), json!({"op": "read", "path": "/data/no"})).await.result.unwrap_err();
+    let failure = call(&node(&inside, Access::ReadOnly), json!({"op": "read", "path": "/data/no"}))
+        .await
+        .result
+        .unwrap_err();
     assert_eq!(failure.category, Category::InvalidInput);
     assert!(failure.message.contains("/data/no"), "{failure}");
 }
@@ -135,7 +138,8 @@ fn a_pipe_does_not_hold_anyone_up() {
         drop(runtime);
         send.send(results).unwrap();
     });
-    let (read, write, listed) = receive.recv_timeout(Duration::from_secs(20)).expect("the pipe held the call up");
+    let (read, write, listed) =
+        receive.recv_timeout(Duration::from_secs(20)).expect("the pipe held the call up");
     assert_eq!(read.unwrap_err().category, Category::Denied);
     assert_eq!(write.unwrap_err().category, Category::Denied);
     assert!(listed.as_array().unwrap().contains(&json!({"name": "pipe", "kind": "other"})), "{listed}");

@@ -19,7 +19,10 @@ fn what_is_missing_is_named() {
     for kind in [CapabilityKind::Clocks, CapabilityKind::Random, CapabilityKind::Filesystem] {
         assert!(kinds.contains(&kind), "{missing:?}");
     }
-    assert!(missing.iter().any(|missing| missing.interface.starts_with("wasi:filesystem/types@0.2")), "{missing:?}");
+    assert!(
+        missing.iter().any(|missing| missing.interface.starts_with("wasi:filesystem/types@0.2")),
+        "{missing:?}"
+    );
     assert!(error.to_string().contains("needs a grant of `random`"), "{error}");
 }
 
@@ -35,8 +38,15 @@ fn one_kind_alone_is_not_enough() {
 #[test]
 fn logging_alone_links_the_testkit() {
     let loaded = engine().load(&component(TESTKIT)).unwrap();
-    assert!(loaded.imports().iter().any(|import| import.name == "graph-host:node/types@0.1.0" && import.type_only));
-    assert!(loaded.imports().iter().any(|import| import.name == "graph-host:host/log@0.1.0" && !import.type_only));
+    assert!(
+        loaded
+            .imports()
+            .iter()
+            .any(|import| import.name == "graph-host:node/types@0.1.0" && import.type_only)
+    );
+    assert!(
+        loaded.imports().iter().any(|import| import.name == "graph-host:host/log@0.1.0" && !import.type_only)
+    );
     assert!(engine().prepare(&loaded, &nothing()).is_ok());
 }
 

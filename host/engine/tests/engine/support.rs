@@ -77,8 +77,15 @@ pub(crate) async fn call_as(
     limits: TaskLimits,
     activation: &Activation,
 ) -> CallReport {
-    node.call(Call { activation, params, seed: [7; 32], clock: Timestamp(1_700_000_000_123), limits, observer: None })
-        .await
+    node.call(Call {
+        activation,
+        params,
+        seed: [7; 32],
+        clock: Timestamp(1_700_000_000_123),
+        limits,
+        observer: None,
+    })
+    .await
 }
 
 pub(crate) async fn call(node: &PreparedNode, params: Value) -> CallReport {
@@ -92,7 +99,6 @@ pub(crate) fn value(report: &CallReport) -> &Value {
         other => panic!("no result: {other:?} ({})", report.classification),
     }
 }
-
 
 /// A node around core code that defines `run` and `describe`. At hand are a memory of one page that starts with
 /// `data` at 1024, `$result`, which stores `ok(result(text))` and gives its place, and `$description`, which does the

@@ -11,8 +11,8 @@ use super::streams::{MAX_CHUNK, Reader, Writer, read_at, write_at};
 use super::{Descriptor, Entries, FsError, OpenFile, OpenFolder};
 use crate::bindings::wasi::filesystem::preopens;
 use crate::bindings::wasi::filesystem::types::{
-    self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, MetadataHashValue,
-    NewTimestamp, OpenFlags, PathFlags,
+    self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode,
+    MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
 };
 use crate::state::TaskState;
 
@@ -33,11 +33,13 @@ fn file<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult
 }
 
 fn readable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult<&'a OpenFile> {
-    file(table, handle).and_then(|file| if file.readable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
+    file(table, handle)
+        .and_then(|file| if file.readable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
 }
 
 fn writable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult<&'a OpenFile> {
-    file(table, handle).and_then(|file| if file.writable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
+    file(table, handle)
+        .and_then(|file| if file.writable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
 }
 
 impl Descriptor {
@@ -75,7 +77,10 @@ impl preopens::Host for TaskState {
 }
 
 impl types::Host for TaskState {
-    fn filesystem_error_code(&mut self, error: Resource<wasmtime::Error>) -> wasmtime::Result<Option<ErrorCode>> {
+    fn filesystem_error_code(
+        &mut self,
+        error: Resource<wasmtime::Error>,
+    ) -> wasmtime::Result<Option<ErrorCode>> {
         Ok(self.table.get(&error)?.downcast_ref::<std::io::Error>().map(code_of))
     }
 
@@ -99,13 +104,21 @@ impl types::HostDirectoryEntryStream for TaskState {
 }
 
 impl types::HostDescriptor for TaskState {
-    fn read_via_stream(&mut self, this: Resource<Descriptor>, offset: u64) -> FsResult<Resource<DynInputStream>> {
+    fn read_via_stream(
+        &mut self,
+        this: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynInputStream>> {
         let file = Arc::clone(&readable(&self.table, &this)?.file);
         let stream: DynInputStream = Box::new(Reader { file, position: offset });
         Ok(self.table.push(stream)?)
     }
 
-    fn write_via_stream(&mut self, this: Resource<Descriptor>, offset: u64) -> FsResult<Resource<DynOutputStream>> {
+    fn write_via_stream(
+        &mut self,
+        this: Resource<Descriptor>,
+        offset: u64,
+    ) -> FsResult<Resource<DynOutputStream>> {
         let file = Arc::clone(&writable(&self.table, &this)?.file);
         let stream: DynOutputStream = Box::new(Writer { file, position: Some(offset) });
         Ok(self.table.push(stream)?)
@@ -136,7 +149,9 @@ impl types::HostDescriptor for TaskState {
                 let write = if open.writable { DescriptorFlags::WRITE } else { DescriptorFlags::empty() };
                 read | write
             }
-            Descriptor::Folder(open) if open.writable => DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
+            Descriptor::Folder(open) if open.writable => {
+                DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
+            }
             Descriptor::Folder(_) => DescriptorFlags::READ,
         })
     }
@@ -194,7 +209,12 @@ impl types::HostDescriptor for TaskState {
         self.table.get(&this)?.stat()
     }
 
-    fn stat_at(&mut self, this: Resource<Descriptor>, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
+    fn stat_at(
+        &mut self,
+        this: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<DescriptorStat> {
         let follow = flags.contains(PathFlags::SYMLINK_FOLLOW);
         Ok(stat_of(&folder(&self.table, &this)?.metadata(&path, follow)?))
     }
@@ -254,7 +274,11 @@ impl types::HostDescriptor for TaskState {
         Ok(folder(&self.table, &this)?.to_change()?.remove_file(path)?)
     }
 
-    fn is_same_object(&mut self, this: Resource<Descriptor>, other: Resource<Descriptor>) -> wasmtime::Result<bool> {
+    fn is_same_object(
+        &mut self,
+        this: Resource<Descriptor>,
+        other: Resource<Descriptor>,
+    ) -> wasmtime::Result<bool> {
         let (this, other) = (self.table.get(&this)?, self.table.get(&other)?);
         Ok(this.path() == other.path())
     }
