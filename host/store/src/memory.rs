@@ -49,7 +49,8 @@ impl Namespace {
     fn push(&mut self, checkpoint: &SignedRecord) {
         let place = self.checkpoints.len();
         let mut kept = checkpoint.clone();
-        kept.values.sort_unstable_by(|one, other| one.channel.cmp(&other.channel));
+        kept.values
+            .sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
         for (index, value) in kept.values.iter().enumerate() {
             match self.channels.get_mut(&value.channel) {
                 Some(places) => places.push((place, index)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use graph_core::record::{RecordKind, SignedRecord};
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord};
 
 use crate::error::{CommitError, CreateRunError};
 use crate::run::{Change, RunRow, RunUpdate};
@@ -92,13 +92,15 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     }
     for (index, value) in record.values.iter().enumerate() {
         let channel = &value.channel;
-        if value.version != record.sequence {
+        // Under `durability: exit` a checkpoint brings what the boundaries before it have changed as well.
+        if value.version > record.sequence {
             return unfit(format!(
                 "the value of channel `{channel}` has version {}, but the checkpoint has number {}",
                 value.version, record.sequence
             ));
         }
-        if record.values[..index].iter().any(|other| other.channel == *channel) {
+        let not_before = |other: &ChannelValue| other.channel == *channel && other.version >= value.version;
+        if record.values[..index].iter().any(not_before) {
             return unfit(format!("checkpoint {} brings channel `{channel}` twice", record.sequence));
         }
     }

@@ -153,7 +153,15 @@ impl Channels {
         let write = |value| vec![Write { node: NodeIndex(0), value }];
         let writes = state.into_iter().map(|(channel, value)| (channel, write(value))).collect();
         let changes = self.fold(writes)?;
+        let seeded: Vec<_> = changes.iter().map(|(channel, ..)| channel.clone()).collect();
         self.write(changes, 0, &mut Undo::default());
+        for channel in seeded {
+            // A checkpoint carries one value of a channel for each version: a seed is part of the first whole one.
+            if let Some(Slot { reducer, value, .. }) = self.slots.get(&channel) {
+                let (reducer, value) = (*reducer, value.clone());
+                self.set(&channel, reducer, value, 0);
+            }
+        }
         Ok(())
     }
 

@@ -222,6 +222,17 @@ impl Pending {
         }))
     }
 
+    /// Forgets attempts that were to be tried again. A superstep fails only once nothing waits for another attempt, so
+    /// what is still recorded so has failed for good since, and a resume counts its attempts anew.
+    pub(super) fn forget_retries(&mut self) {
+        for left in self.0.values_mut() {
+            if matches!(left.outcome, Some(PendingOutcome::Retrying { .. })) {
+                left.outcome = None;
+                left.attempt = 0;
+            }
+        }
+    }
+
     /// Fuel of all of them.
     pub(super) fn fuel(&self) -> u64 {
         self.0.values().map(|task| task.used.fuel).fold(0, u64::saturating_add)

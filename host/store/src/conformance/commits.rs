@@ -148,8 +148,8 @@ pub fn unfit_records_are_refused(fresh: Fresh<'_>) {
         (with_values, "only a checkpoint brings channel values"),
         (with_task, "checkpoint 1 names a task, `t`"),
         (
-            checkpoint("r", 1, vec![whole("a", 0, "1")]),
-            "the value of channel `a` has version 0, but the checkpoint has number 1",
+            checkpoint("r", 1, vec![whole("a", 2, "1")]),
+            "the value of channel `a` has version 2, but the checkpoint has number 1",
         ),
         (
             checkpoint("r", 1, vec![whole("a", 1, "1"), whole("b", 1, "1"), segment("a", 1, "[1]")]),

@@ -64,6 +64,23 @@ pub fn pages_follow_each_other(fresh: Fresh<'_>) {
     assert_eq!(bare, checkpoint("r", 1, vec![]));
 }
 
+/// Under `durability: exit` the boundaries before the end are not written: its checkpoint brings what they changed.
+pub fn a_checkpoint_brings_what_came_before_it(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = with_run(&*subject);
+    let values = vec![whole("log", 1, "[1]"), whole("n", 2, "2"), segment("log", 2, "[2]"), segment("log", 3, "[3]")];
+    commit(&*store, "r", &[checkpoint("r", 3, values)]);
+    let log = [whole("log", 1, "[1]"), segment("log", 2, "[2]"), segment("log", 3, "[3]")];
+    let get = |channel, base, version| store.values("r", "", &[Wanted { channel, base, version }]).unwrap();
+    assert_eq!(get("log", 1, 3), log);
+    assert_eq!(get("n", 2, 2), [whole("n", 2, "2")]);
+    let read = store.checkpoints("r", "", None, 10).unwrap();
+    let values: Vec<_> = log.into_iter().chain([whole("n", 2, "2")]).collect();
+    assert_eq!(read[0].values, values);
+    commit(&*store, "r", &[checkpoint("r", 4, vec![segment("log", 4, "[4]")])]);
+    assert_eq!(get("log", 1, 4).len(), 4);
+}
+
 pub fn values_are_put_together(fresh: Fresh<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);

@@ -72,7 +72,7 @@ statements! {
     CHECKPOINTS_AFTER = concat!(select_checkpoint!(), " AND c.sequence > ?3 ORDER BY c.sequence LIMIT ?4");
     /// The plus signs keep the planner from the index on channels, which would lead through all values of the run.
     VALUES_OF_CHECKPOINT = "SELECT channel, version, segment, json FROM channel_values \
-         WHERE id >= ?1 AND id < ?2 AND +run = ?3 AND +namespace = ?4 AND +version = ?5 ORDER BY id";
+         WHERE id >= ?1 AND id < ?2 AND +run = ?3 AND +namespace = ?4 AND +version <= ?5 ORDER BY id";
     VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json FROM runs r JOIN channel_values v ON v.run = r.id \
          WHERE r.run_id = ?1 AND v.namespace = ?2 AND v.channel = ?3 AND v.version BETWEEN ?4 AND ?5 ORDER BY v.version";
     PENDING = "SELECT p.kind, p.sequence, p.step, p.task, p.digest, p.key, p.signature, p.body \

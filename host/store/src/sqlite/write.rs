@@ -226,7 +226,7 @@ fn write_values(
     let last: Option<i64> = connection.prepare_cached(sql::LAST_VALUE)?.query_row([], |row| row.get(0))?;
     let first = last.unwrap_or(0) + 1;
     let mut values: Vec<_> = checkpoint.values.iter().collect();
-    values.sort_unstable_by(|one, other| one.channel.cmp(&other.channel));
+    values.sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
     let mut insert = connection.prepare_cached(sql::INSERT_VALUE)?;
     let mut id = first;
     for value in values {
