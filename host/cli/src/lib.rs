@@ -1,6 +1,7 @@
 //! graph-host as a library: the driver that performs the walker's effects, and what the commands share.
 
 pub mod answers;
+pub mod case;
 pub mod components;
 pub mod context;
 pub mod driver;

@@ -2,13 +2,17 @@
 //! exit code, or the error that the edge prints.
 
 mod caps;
+mod explain;
+mod graph;
 mod inspect;
 mod keys;
 mod resume;
 mod run;
 mod runs;
 mod sign;
+mod test;
 mod trust;
+mod validate;
 mod verify;
 
 use clap::Subcommand;
@@ -24,6 +28,10 @@ pub(crate) enum Command {
     Runs(runs::Args),
     Inspect(inspect::Args),
     Caps(caps::Args),
+    Test(test::Args),
+    Validate(validate::Args),
+    Graph(graph::Args),
+    Explain(explain::Args),
     Keys(keys::Args),
     Trust(trust::Args),
     Sign(sign::Args),
@@ -39,6 +47,10 @@ impl Command {
             Self::Runs(args) => runs::run(args, context),
             Self::Inspect(args) => inspect::run(&args, context),
             Self::Caps(args) => caps::run(args, context),
+            Self::Test(args) => test::run(args, context),
+            Self::Validate(args) => validate::run(&args, context),
+            Self::Graph(args) => graph::run(args, context),
+            Self::Explain(args) => explain::run(args, context),
             Self::Keys(args) => keys::run(args, context),
             Self::Trust(args) => trust::run(args, context),
             Self::Sign(args) => sign::run(&args, context),

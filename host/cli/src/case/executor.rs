@@ -1,0 +1,59 @@
+//! Performs the tasks of a case: by doubles, and by real components where there is none.
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::node::{Category, Failure};
+use graph_core::walker::{TaskReport, TaskSpec};
+
+use super::double::Doubles;
+use super::store::CaseStore;
+use crate::driver::TaskExecutor;
+
+/// The executor of a case.
+#[derive(Debug)]
+pub(super) struct CaseExecutor {
+    pub(super) doubles: Arc<Doubles>,
+    pub(super) store: Arc<CaseStore>,
+    /// For items without a double.
+    pub(super) real: Option<Arc<dyn TaskExecutor>>,
+}
+
+impl TaskExecutor for CaseExecutor {
+    fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
+        // Nothing is dispatched any more once the case has broken off.
+        if self.store.is_broken() {
+            return futures::future::pending().boxed();
+        }
+        self.doubles.count(&spec);
+        let Some(reply) = self.doubles.call(&spec) else {
+            return match &self.real {
+                Some(real) => real.execute(spec),
+                None => futures::future::ready(unknown(&spec)).boxed(),
+            };
+        };
+        async move {
+            if let Some(delay) = reply.delay {
+                tokio::time::sleep(delay).await;
+            }
+            reply.report
+        }
+        .boxed()
+    }
+
+    /// Every task of a superstep is dispatched before any of them ends, as on a machine with cores to spare.
+    fn is_brief(&self, _spec: &TaskSpec) -> bool {
+        false
+    }
+
+    fn parallelism(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// What comes of an item that has no double, in a case that has no real items either.
+fn unknown(spec: &TaskSpec) -> TaskReport {
+    let message = format!("there is no double for `{}` in the case, and no such item", spec.item_id);
+    TaskReport { result: Err(Failure::new(Category::InvalidInput, message)), fuel: 0, warnings: Vec::new() }
+}

@@ -1,0 +1,20 @@
+//! Cases: graphs tested as data. A case runs on the walker, the driver and the records of real runs; only its items, its
+//! store and its clock are stood in for.
+
+mod clock;
+mod document;
+mod double;
+mod executor;
+mod expect;
+mod find;
+mod report;
+mod run;
+mod session;
+mod store;
+
+pub use document::{Case, GraphSource, Operation, ResumeOptions, RunOptions, Step};
+pub use double::Double;
+pub use expect::{Actual, ActualError, Expect, Mismatch};
+pub use find::{SUFFIX, cases};
+pub use report::{CaseReport, Problem, Report};
+pub use run::{Items, Options, run};

@@ -1,0 +1,258 @@
+//! What cases came to, for people and for programs.
+
+use std::fmt::Write as _;
+
+use graph_core::diagnostic::Diagnostics;
+use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
+
+use super::expect::Mismatch;
+use crate::output::{self, printable, styled};
+
+/// What all cases came to.
+#[derive(Debug)]
+pub struct Report {
+    /// One for each case, in the order of files.
+    pub cases: Vec<CaseReport>,
+}
+
+/// What a case came to.
+#[derive(Debug)]
+pub struct CaseReport {
+    /// Its file.
+    pub file: String,
+    /// Its name, if it could be read.
+    pub name: Option<String>,
+    /// The rule that it shows.
+    pub about: Option<String>,
+    /// Why it failed; nothing if it passed.
+    pub problems: Vec<Problem>,
+}
+
+/// Why a case failed.
+#[derive(Debug)]
+pub enum Problem {
+    /// It cannot be carried out at all.
+    Unreadable(String),
+    /// It is not a case.
+    Invalid(Box<Diagnostics>),
+    /// A step could not be carried out.
+    Fault {
+        /// Its number, from 1.
+        step: usize,
+        /// Its operation.
+        operation: &'static str,
+        /// Its line.
+        line: usize,
+        /// Why.
+        message: String,
+    },
+    /// A step came to something else than what was expected.
+    Unexpected {
+        /// Its number, from 1.
+        step: usize,
+        /// Its operation.
+        operation: &'static str,
+        /// Its line.
+        line: usize,
+        /// What is not as expected.
+        mismatches: Vec<Mismatch>,
+    },
+}
+
+impl CaseReport {
+    /// Whether everything was as expected.
+    pub fn passed(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl Report {
+    /// How many cases passed and how many failed.
+    pub fn counts(&self) -> (usize, usize) {
+        let passed = self.cases.iter().filter(|case| case.passed()).count();
+        (passed, self.cases.len() - passed)
+    }
+
+    /// Every failure in full, then the last line: `N passed, N failed`.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for case in self.cases.iter().filter(|case| !case.passed()) {
+            case.write(&mut text);
+        }
+        let (passed, failed) = self.counts();
+        let style = if failed == 0 { output::GOOD } else { output::BAD };
+        let _ = write!(text, "{}", styled(style, format_args!("{passed} passed, {failed} failed")));
+        text
+    }
+
+    /// The JSON document.
+    pub fn to_json(&self) -> Value {
+        let (passed, failed) = self.counts();
+        let cases: Vec<_> = self.cases.iter().map(CaseReport::to_json).collect();
+        json!({ "passed": passed, "failed": failed, "cases": cases })
+    }
+}
+
+impl CaseReport {
+    fn write(&self, text: &mut String) {
+        let name = self.name.as_deref().unwrap_or("cannot be read");
+        let _ = writeln!(
+            text,
+            "{} {} {}",
+            styled(output::BAD, "✗"),
+            styled(output::BOLD, printable(&self.file)),
+            printable(name)
+        );
+        if let Some(about) = &self.about {
+            let _ = writeln!(text, "  {}", styled(output::DIM, printable(about)));
+        }
+        for problem in &self.problems {
+            problem.write(text, &self.file);
+        }
+        text.push('\n');
+    }
+
+    fn to_json(&self) -> Value {
+        let mut case = json!({
+            "file": self.file,
+            "name": self.name,
+            "about": self.about,
+            "passed": self.passed(),
+        });
+        if !self.passed() {
+            case["problems"] = self.problems.iter().flat_map(Problem::to_json).collect();
+        }
+        case
+    }
+}
+
+impl Problem {
+    fn write(&self, text: &mut String, file: &str) {
+        match self {
+            Self::Unreadable(message) => indent(text, &printable(message)),
+            Self::Invalid(diagnostics) => {
+                for (line, problem) in diagnostics.to_lines().iter().zip(diagnostics.iter()) {
+                    indent(text, line);
+                    if let Some(help) = problem.help_text() {
+                        indent(text, &format!("  help: {help}"));
+                    }
+                }
+            }
+            Self::Fault { step, operation, line, message } => {
+                let _ = writeln!(text, "  {}:{line}: step {step}, {operation}: {}", printable(file), printable(message));
+            }
+            Self::Unexpected { step, operation, line, mismatches } => {
+                let _ = writeln!(text, "  {}:{line}: step {step}, {operation}:", printable(file));
+                for mismatch in mismatches {
+                    mismatch.write(text);
+                }
+            }
+        }
+    }
+
+    fn to_json(&self) -> Vec<Value> {
+        match self {
+            Self::Unreadable(message) => vec![json!({ "message": message })],
+            Self::Invalid(diagnostics) => vec![diagnostics.to_json()],
+            Self::Fault { step, operation, line, message } => {
+                vec![json!({ "step": step, "operation": operation, "line": line, "message": message })]
+            }
+            Self::Unexpected { step, operation, line, mismatches } => mismatches
+                .iter()
+                .map(|mismatch| {
+                    json!({
+                        "step": step,
+                        "operation": operation,
+                        "line": line,
+                        "expectation": mismatch.key,
+                        "expected": mismatch.expected,
+                        "actual": mismatch.actual,
+                    })
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Mismatch {
+    /// Expected beside actual, as a diff where they have several lines.
+    fn write(&self, text: &mut String) {
+        let (expected, actual) = (shown(&self.expected), shown(&self.actual));
+        if !expected.contains('\n') && !actual.contains('\n') && expected.len() + actual.len() < 100 {
+            let _ = writeln!(
+                text,
+                "    {}: expected {}, got {}",
+                self.key,
+                styled(output::GOOD, printable(&expected)),
+                styled(output::BAD, printable(&actual))
+            );
+            return;
+        }
+        let _ = writeln!(
+            text,
+            "    {} ({} {}):",
+            self.key,
+            styled(output::GOOD, "- expected"),
+            styled(output::BAD, "+ actual")
+        );
+        for change in TextDiff::from_lines(&expected, &actual).iter_all_changes() {
+            let line = change.value().trim_end_matches('\n');
+            let line = printable(line);
+            let _ = match change.tag() {
+                ChangeTag::Equal => writeln!(text, "      {line}"),
+                ChangeTag::Delete => writeln!(text, "    {}", styled(output::GOOD, format_args!("- {line}"))),
+                ChangeTag::Insert => writeln!(text, "    {}", styled(output::BAD, format_args!("+ {line}"))),
+            };
+        }
+    }
+}
+
+/// Short values on one line, others indented, and text as it is.
+fn shown(value: &Value) -> String {
+    let short = value.to_string();
+    if short.len() <= 40 { short } else { serde_json::to_string_pretty(value).unwrap_or(short) }
+}
+
+fn indent(text: &mut String, lines: &str) {
+    for line in lines.lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_shows_case_step_and_difference() {
+        let mismatches = vec![
+            Mismatch { key: "status", expected: json!("completed"), actual: json!("failed") },
+            Mismatch {
+                key: "state",
+                expected: json!({ "log": ["a", "b", "c"], "n": 1, "unchanged": "text that is long enough" }),
+                actual: json!({ "log": ["a", "c"], "n": 1, "unchanged": "text that is long enough" }),
+            },
+        ];
+        let report = Report {
+            cases: vec![
+                CaseReport { file: "cases/good.case.yaml".into(), name: Some("good".into()), about: None, problems: vec![] },
+                CaseReport {
+                    file: "cases/bad.case.yaml".into(),
+                    name: Some("bad".into()),
+                    about: Some("what it shows".into()),
+                    problems: vec![Problem::Unexpected { step: 2, operation: "resume", line: 14, mismatches }],
+                },
+                CaseReport {
+                    file: "cases/gone.case.yaml".into(),
+                    name: None,
+                    about: None,
+                    problems: vec![Problem::Unreadable("the case does not exist".into())],
+                },
+            ],
+        };
+        assert_eq!(report.counts(), (1, 2));
+        insta::assert_snapshot!(anstream::adapter::strip_str(&report.to_text()).to_string());
+        insta::assert_json_snapshot!(report.to_json());
+    }
+}

@@ -1,0 +1,187 @@
+//! Running cases.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::document::Case;
+use super::report::{CaseReport, Problem, Report};
+use super::session::Session;
+use crate::driver::TaskExecutor;
+
+/// Which cases to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only cases whose file or name has this text in it.
+    pub filter: Option<String>,
+}
+
+/// Real items, for what a case has no double for.
+#[derive(Clone, Debug, Default)]
+pub struct Items {
+    /// Performs them.
+    pub executor: Option<Arc<dyn TaskExecutor>>,
+    /// Their ids.
+    pub known: std::collections::BTreeSet<String>,
+}
+
+impl Items {
+    pub(super) fn has(&self, item: &str) -> bool {
+        self.known.contains(item)
+    }
+}
+
+/// Runs the cases in these files, as many at a time as there are processors, and reports them in the order of files.
+pub fn run(files: &[PathBuf], items: &Items, options: &Options) -> Report {
+    let next = AtomicUsize::new(0);
+    let reports: Mutex<Vec<(usize, CaseReport)>> = Mutex::new(Vec::with_capacity(files.len()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len()).max(1);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(file) = files.get(at) else { return };
+                    if let Some(report) = one(file, items, options) {
+                        reports.lock().unwrap_or_else(PoisonError::into_inner).push((at, report));
+                    }
+                }
+            });
+        }
+    });
+    let mut reports = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
+    reports.sort_by_key(|(at, _)| *at);
+    Report { cases: reports.into_iter().map(|(_, report)| report).collect() }
+}
+
+/// Runs a case; `None` if the filter leaves it out.
+fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
+    let shown = file.display().to_string();
+    let wanted = |name: &str| options.filter.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    let unread = |problem: Problem| CaseReport { file: shown.clone(), name: None, about: None, problems: vec![problem] };
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => {
+            let error = crate::error::Error::read("the case", file, &error);
+            return wanted(&shown).then(|| unread(Problem::Unreadable(error.message().to_owned())));
+        }
+    };
+    let case = match Case::parse(file, &text) {
+        Ok(case) => case,
+        Err(diagnostics) => return wanted(&shown).then(|| unread(Problem::Invalid(diagnostics))),
+    };
+    if !wanted(&shown) && !wanted(&case.name) {
+        return None;
+    }
+    let problems = perform(&case, &shown, items);
+    Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems })
+}
+
+/// Carries a case's script out, up to the first step that is not as expected: what follows would only repeat it.
+fn perform(case: &Case, shown: &str, items: &Items) -> Vec<Problem> {
+    if case.has_subgraphs {
+        return vec![Problem::Unreadable("`subgraphs` are not carried out by this version".to_owned())];
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build() {
+        Ok(runtime) => runtime,
+        Err(error) => return vec![Problem::Unreadable(format!("a runtime cannot be started: {error}"))],
+    };
+    runtime.block_on(async {
+        let mut session = Session::new(case, shown, items);
+        for (index, step) in case.script.iter().enumerate() {
+            let operation = step.operation.name();
+            match session.perform(&step.operation).await {
+                Ok(actual) => {
+                    let mismatches = step.expect.compare(&actual);
+                    if !mismatches.is_empty() {
+                        return vec![Problem::Unexpected { step: index + 1, operation, line: step.line, mismatches }];
+                    }
+                }
+                Err(message) => return vec![Problem::Fault { step: index + 1, operation, line: step.line, message }],
+            }
+        }
+        Vec::new()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
+                         items: { t/one: { result: 1 } }\n";
+
+    /// Runs cases of these names and texts and shows what they come to, without the folder they lie in.
+    fn run_texts(cases: &[(&str, String)], options: &Options) -> (Report, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<_> = cases
+            .iter()
+            .map(|(name, text)| {
+                let path = folder.path().join(format!("{name}.case.yaml"));
+                std::fs::write(&path, text).unwrap();
+                path
+            })
+            .collect();
+        let report = run(&files, &Items::default(), options);
+        let text = anstream::adapter::strip_str(&report.to_text()).to_string();
+        let shown = text.replace(&format!("{}/", folder.path().display()), "");
+        (report, shown)
+    }
+
+    #[test]
+    fn every_rule_has_a_case_that_holds() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
+        let files = super::super::cases(&[folder]).unwrap();
+        assert!(files.len() >= 250, "{}", files.len());
+        let report = run(&files, &Items::default(), &Options::default());
+        assert_eq!(report.counts(), (files.len(), 0), "{}", report.to_text());
+    }
+
+    #[test]
+    fn what_fails_is_shown_with_case_step_and_difference() {
+        let with = |script: &str| format!("{GRAPH}script:\n{script}");
+        let (report, shown) = run_texts(
+            &[
+                ("a_good", with("- run: {}\n  expect: { status: completed, state: { x: 1 } }\n")),
+                ("b_unexpected", with("- run: {}\n  expect: { status: failed, state: { x: 2 } }\n")),
+                ("c_not_carried_out", with("- run: {}\n- fork: { at: { step: 0 } }\n")),
+                ("d_refused", with("- run: {}\n- resume: {}\n")),
+                ("e_no_run", with("- resume: {}\n  expect: { error: { code: not_found } }\n")),
+                ("f_no_item", "graph: { start: a, nodes: { a: { action: { item_id: t/none } } } }\nscript: [{ run: {} }]\n".to_owned()),
+                ("g_no_case", "graph: { start: a, nodes: { a: {} } }\n".to_owned()),
+                ("h_children", format!("subgraphs: {{ t/c: {{ start: a, nodes: {{ a: {{}} }} }} }}\n{}", with("- run: {}\n"))),
+            ],
+            &Options::default(),
+        );
+        assert_eq!(report.counts(), (2, 6));
+        insta::assert_snapshot!(shown);
+    }
+
+    #[test]
+    fn a_filter_chooses_by_file_and_name() {
+        let with = |name: &str| format!("name: {name}\n{GRAPH}script: [{{ run: {{}} }}]\n");
+        let cases = [("one", with("alpha")), ("two", with("beta")), ("three", "no case".to_owned())];
+        let names = |text: &str| {
+            let options = Options { filter: Some(text.to_owned()) };
+            let (report, _) = run_texts(&cases, &options);
+            report.cases.into_iter().map(|case| case.name.unwrap_or_default()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("alph"), ["alpha"]);
+        assert_eq!(names("two.case"), ["beta"]);
+        assert_eq!(names("nothing"), [""; 0]);
+    }
+
+    #[test]
+    fn time_in_a_case_does_not_pass_outside() {
+        let text = "graph: { start: a, timeout: 8m, nodes: { a: { action: { item_id: t/late }, timeout: 5s, \
+                    retry: { max_attempts: 3, initial_interval: 5m, max_interval: 5m }, assign: { at: \"${result}\" } } } }\n\
+                    items: { t/late: { sequence: [{ fail: { category: transient, message: no } }, { result: 1 }] } }\n\
+                    script: [{ run: {}, expect: { status: completed, state: { at: 1 } } }]\n";
+        let began = std::time::Instant::now();
+        let (report, shown) = run_texts(&[("late", text.to_owned())], &Options::default());
+        assert_eq!(report.counts(), (1, 0), "{shown}");
+        // The back-off alone is five minutes.
+        assert!(began.elapsed() < std::time::Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,396 @@
+//! The run of a case, from operation to operation. Between two of them nothing is kept but what is stored, so that every
+//! resume of every case goes through the signed records.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graph_core::capability::{DispatchPatterns, Manifest};
+use graph_core::diagnostic::{Diagnostics, Problems};
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::document::{load, load_config};
+use graph_core::graph::{Durability, Graph, NodeKind};
+use graph_core::record::{ErrorCode, Status};
+use graph_core::schema::InputSchema;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Answers, Event, Identity, Resume, Setup, Summary, Walker, inputs_digest};
+use graph_store::{CheckpointStore, NewRun, RunRow};
+use serde_json::{Map, Value};
+
+use super::clock::PausedClock;
+use super::document::{Case, GraphSource, Operation, ResumeOptions, RunOptions};
+use super::double::Doubles;
+use super::executor::CaseExecutor;
+use super::expect::{Actual, ActualError};
+use super::run::Items;
+use super::store::CaseStore;
+use crate::driver::{Clock as _, DriveError, Driver, Parts, Writing};
+use crate::{report, runs};
+
+/// The id of every case's run.
+const RUN: &str = "case";
+
+/// Why an operation was not carried out.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It was refused; the run is as it was.
+    Refused(Refusal),
+    /// The case or the host is at fault: no expectation can match this.
+    Fault(String),
+}
+
+/// A refusal with its stable code.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    code: String,
+    message: String,
+}
+
+impl Stop {
+    fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Refused(Refusal { code: code.as_str().to_owned(), message: message.into() })
+    }
+
+    fn invalid(diagnostics: &Diagnostics) -> Self {
+        Self::refused(ErrorCode::InvalidDocument, with_help(diagnostics))
+    }
+}
+
+impl From<crate::error::Error> for Stop {
+    fn from(error: crate::error::Error) -> Self {
+        Self::Refused(Refusal { code: error.code().to_owned(), message: error.message().to_owned() })
+    }
+}
+
+/// Every problem on a line with what to do about it.
+fn with_help(diagnostics: &Diagnostics) -> String {
+    let lines = diagnostics.to_lines();
+    let helped = lines.iter().zip(diagnostics.iter()).map(|(line, problem)| match problem.help_text() {
+        Some(help) => format!("{line}\n  help: {help}"),
+        None => line.clone(),
+    });
+    helped.collect::<Vec<_>>().join("\n")
+}
+
+/// The run of a case.
+pub(super) struct Session<'c> {
+    case: &'c Case,
+    path: String,
+    store: Arc<CaseStore>,
+    doubles: Arc<Doubles>,
+    key: SigningKey,
+    clock: PausedClock,
+    items: &'c Items,
+    /// The next operation that goes on is cancelled.
+    cancel: bool,
+    started: Option<Started>,
+}
+
+/// What a run was started with.
+struct Started {
+    graph: Arc<Graph>,
+    setup: Setup,
+    /// Warnings of the document.
+    warnings: Vec<String>,
+}
+
+impl<'c> Session<'c> {
+    pub(super) fn new(case: &'c Case, path: &str, items: &'c Items) -> Self {
+        Self {
+            case,
+            path: path.to_owned(),
+            store: Arc::new(CaseStore::new()),
+            doubles: Arc::new(Doubles::new(case.items.clone())),
+            key: SigningKey::from_seed(&[7; 32]),
+            clock: PausedClock::start(),
+            items,
+            cancel: false,
+            started: None,
+        }
+    }
+
+    /// Carries an operation out and tells what there is then.
+    pub(super) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
+        let done = match operation {
+            Operation::Run(options) => self.run(options).await,
+            Operation::Resume(options) => self.resume(options).await,
+            Operation::Cancel => {
+                self.cancel = true;
+                Ok(None)
+            }
+            Operation::NotCarriedOut(name) => Err(Stop::Fault(format!("`{name}` is not carried out by this version"))),
+        };
+        let (summary, refusal) = match done {
+            Ok(Some(summary)) => (Some(summary), None),
+            Ok(None) => (self.stored_summary()?, None),
+            Err(Stop::Refused(refusal)) => (self.stored_summary()?, Some(refusal)),
+            Err(Stop::Fault(message)) => return Err(message),
+        };
+        self.actual(summary.as_ref(), refusal)
+    }
+
+    fn actual(&self, summary: Option<&Summary>, refusal: Option<Refusal>) -> Result<Actual, String> {
+        let graph = self.started.as_ref().map(|started| started.graph.id.clone()).unwrap_or_default();
+        let mut result = match summary {
+            Some(summary) => report::document(RUN, &graph, summary),
+            None => unborn(refusal.as_ref()),
+        };
+        if let (Some(started), Some(Value::Array(warnings))) = (&self.started, result.get_mut("warnings")) {
+            warnings.extend(started.warnings.iter().map(|warning| Value::from(warning.as_str())));
+        }
+        let of_run = summary.and_then(|summary| summary.error.as_ref()).map(|error| ActualError {
+            code: error.code.as_str().to_owned(),
+            message: error.message.clone(),
+            refused: false,
+        });
+        let error = refusal.map(|Refusal { code, message }| ActualError { code, message, refused: true }).or(of_run);
+        Ok(Actual { result, executions: self.doubles.dispatches(), checkpoints: self.checkpoints()?, error })
+    }
+
+    fn checkpoints(&self) -> Result<u64, String> {
+        if self.store.run(RUN).map_err(|error| error.to_string())?.is_none() {
+            return Ok(0);
+        }
+        let mut count = 0;
+        runs::each_checkpoint(&*self.store, RUN, |_| {
+            count += 1;
+            Ok(())
+        })
+        .map_err(|error| error.to_string())?;
+        Ok(count)
+    }
+
+    async fn run(&mut self, options: &RunOptions) -> Result<Option<Summary>, Stop> {
+        if self.started.is_some() {
+            return Err(Stop::Fault("a case has one run, and it has been started already".to_owned()));
+        }
+        let (graph, warnings) = self.load()?;
+        let graph = Arc::new(graph);
+        let manifest = Arc::new(self.manifest()?);
+        self.check_items(&graph, &manifest)?;
+        let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
+        let setup = Setup {
+            identity: Identity { run: RUN.to_owned(), root: RUN.to_owned(), parent: None, namespace: String::new() },
+            seed: Setup::default_seed(&graph, &inputs),
+            inputs,
+            initial_state: options.state.clone(),
+            pins: pins(&manifest),
+            manifest,
+            durability: options.durability.unwrap_or(graph.durability),
+            max_steps: options.max_steps,
+            max_concurrency: options.max_concurrency,
+        };
+        let row = self.row(&graph, &setup);
+        self.store
+            .create_run(&NewRun { row, snapshots: Vec::new() })
+            .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
+        let walker = Walker::new(Arc::clone(&graph), setup.clone());
+        self.store.break_after(options.crash_after);
+        self.started = Some(Started { graph, setup, warnings });
+        self.drive(walker, Event::Started).await
+    }
+
+    async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, Stop> {
+        let Some(started) = &mut self.started else {
+            return Err(Stop::refused(ErrorCode::NotFound, "there is no run to go on with: the script has not started one"));
+        };
+        self.store.break_after(None);
+        let setup = &mut started.setup;
+        let graph = Arc::clone(&started.graph);
+        let restored = runs::restore(&*self.store, RUN, self.key.verifying_key())?;
+        let Some(restored) = restored else {
+            // It was cut short before anything was stored, so it starts anew.
+            setup.max_steps = options.max_steps.or(setup.max_steps);
+            let walker = Walker::new(graph, setup.clone());
+            return self.drive(walker, Event::Started).await;
+        };
+        let mut resume = Resume { max_steps: options.max_steps, ..Resume::default() };
+        resume.answers = match (&options.answer, &options.answers) {
+            (Some(answer), _) => Answers::Bare(answer.clone()),
+            (None, Some(answers)) => Answers::ById(answers.clone()),
+            (None, None) => Answers::None,
+        };
+        let mut merged = None;
+        if let Some(inputs) = &options.inputs {
+            let mut all = setup.inputs.as_object().cloned().unwrap_or_default();
+            all.extend(inputs.clone());
+            merged = Some(Arc::new(fill_inputs(&graph, Value::Object(all))?));
+            resume.inputs = Some(inputs.clone());
+        }
+        let walker = Walker::restore(graph, setup.clone(), restored)
+            .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
+        let summary = self.drive(walker, Event::Resumed(resume)).await?;
+        if let Some(started) = &mut self.started {
+            started.setup.max_steps = options.max_steps.or(started.setup.max_steps);
+            if let Some(inputs) = merged {
+                started.setup.inputs = inputs;
+            }
+        }
+        Ok(summary)
+    }
+
+    /// Lets a walker go on until the run stops, or until the store breaks off.
+    async fn drive(&mut self, mut walker: Walker, first: Event) -> Result<Option<Summary>, Stop> {
+        let durability = self.started.as_ref().map_or(Durability::Sync, |started| started.setup.durability);
+        let executor = CaseExecutor {
+            doubles: Arc::clone(&self.doubles),
+            store: Arc::clone(&self.store),
+            real: self.items.executor.clone(),
+        };
+        let parts = Parts {
+            executor: Arc::new(executor),
+            store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
+            writing: Writing::OneByOne,
+            key: self.key.clone(),
+            clock: Arc::new(self.clock),
+            durability,
+        };
+        if std::mem::take(&mut self.cancel) {
+            walker
+                .handle(self.clock.now(), Event::CancelRequested)
+                .map_err(|error| Stop::Fault(format!("the walker does not take the cancellation: {error}")))?;
+        }
+        let mut driver =
+            Driver::new(walker, RUN, parts).map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
+        let store = Arc::clone(&self.store);
+        let mut watcher = ();
+        let driven = tokio::select! {
+            biased;
+            () = store.broken() => None,
+            driven = driver.drive(first, &mut watcher) => Some(driven),
+        };
+        if store.is_broken() {
+            return Ok(None);
+        }
+        match driven {
+            Some(Ok(_)) | None => Ok(Some(driver.summary())),
+            Some(Err(DriveError::Refused { code, message })) => Err(Stop::refused(code, message)),
+            Some(Err(error)) => Err(Stop::Fault(error.to_string())),
+        }
+    }
+
+    /// The run as its records tell it.
+    pub(super) fn stored_summary(&self) -> Result<Option<Summary>, String> {
+        let Some(started) = &self.started else { return Ok(None) };
+        let restored =
+            runs::restore(&*self.store, RUN, self.key.verifying_key()).map_err(|error| error.message().to_owned())?;
+        let walker = match restored {
+            Some(restored) => Walker::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
+                .map_err(|error| format!("the run cannot be restored: {error}"))?,
+            None => Walker::new(Arc::clone(&started.graph), started.setup.clone()),
+        };
+        Ok(Some(walker.summary()))
+    }
+
+    fn load(&self) -> Result<(Graph, Vec<String>), Stop> {
+        match &self.case.graph {
+            GraphSource::Inline(config) => {
+                let problems = Problems::new();
+                let graph = load_config(config, &self.case.text, &self.case.name, &problems);
+                let (graph, warnings) =
+                    problems.finish(&self.path, &self.case.text, graph).map_err(|problems| Stop::invalid(&problems))?;
+                Ok((graph, warnings.to_lines()))
+            }
+            GraphSource::File(path) => {
+                let shown = path.display().to_string();
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| Stop::from(crate::error::Error::read("the graph", path, &error)))?;
+                let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+                let loaded = load(&shown, &text, &id).map_err(|problems| Stop::invalid(&problems))?;
+                Ok((loaded.graph, loaded.warnings.to_lines()))
+            }
+        }
+    }
+
+    fn manifest(&self) -> Result<Manifest, Stop> {
+        DispatchPatterns::parse(&self.case.caps)
+            .map(Manifest::of_dispatch)
+            .map_err(|error| Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help)))
+    }
+
+    /// Refuses a literal item that may be dispatched and is nowhere to be found, before anything runs.
+    fn check_items(&self, graph: &Graph, manifest: &Manifest) -> Result<(), Stop> {
+        for node in &graph.nodes {
+            let Some(action) = &node.action else { continue };
+            let Some(Value::String(item)) = action.item_id.literal() else { continue };
+            let permitted = manifest.dispatch().permits(action.primary, action.item_type, item);
+            if permitted && !self.doubles.has(item) && !self.items.has(item) {
+                let message = format!(
+                    "node `{}` uses `{item}`, which has no double in the case and is no item that can be found{}",
+                    node.name,
+                    if matches!(node.kind, NodeKind::Foreach(_)) { " (for each of its items)" } else { "" },
+                );
+                return Err(Stop::refused(ErrorCode::NotFound, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&self, graph: &Graph, setup: &Setup) -> RunRow {
+        let now = self.clock.now();
+        RunRow {
+            run_id: RUN.to_owned(),
+            graph_id: graph.id.clone(),
+            graph_path: None,
+            parent_id: None,
+            root_id: RUN.to_owned(),
+            continuation_of: None,
+            continuation_id: None,
+            chain_root_id: None,
+            status: Status::Running,
+            pid: None,
+            step: 0,
+            fuel: 0,
+            result: None,
+            error: None,
+            graph: graph.digest,
+            inputs: inputs_digest(&setup.inputs),
+            manifest: setup.manifest.digest(),
+            pins: setup.pins,
+            seed: setup.seed,
+            key: self.key.id(),
+            durability: setup.durability,
+            max_steps: setup.max_steps,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// Checks inputs against the graph's schema and fills in its defaults.
+fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, Stop> {
+    let Some(schema) = &graph.input_schema else { return Ok(inputs) };
+    let join = |problems: Vec<String>| Stop::refused(ErrorCode::InvalidDocument, problems.join("\n"));
+    let schema = InputSchema::compile(schema)
+        .map_err(|errors| join(errors.into_iter().map(|error| format!("`config_schema`: {error}")).collect()))?;
+    schema
+        .validate_and_fill(inputs)
+        .map_err(|problems| join(problems.into_iter().map(|problem| format!("inputs: {problem}")).collect()))
+}
+
+fn pins(manifest: &Manifest) -> Digest {
+    DomainHasher::new("graph-host/case-pins/v1").digest(&manifest.digest()).finish()
+}
+
+/// What there is of a run that did not come into being.
+fn unborn(refusal: Option<&Refusal>) -> Value {
+    let error = refusal.map(|refusal| {
+        Value::Object(Map::from_iter([
+            ("code".to_owned(), Value::from(refusal.code.as_str())),
+            ("message".to_owned(), Value::from(refusal.message.as_str())),
+        ]))
+    });
+    let empty = || Value::Array(Vec::new());
+    let mut result = BTreeMap::from([
+        ("state", Value::Object(Map::new())),
+        ("steps", Value::from(0)),
+        ("visited", empty()),
+        ("next", empty()),
+        ("interrupts", empty()),
+        ("warnings", empty()),
+    ]);
+    if let Some(error) = error {
+        result.insert("status", Value::from(Status::Failed.as_str()));
+        result.insert("error", error);
+    }
+    Value::Object(result.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}

@@ -1,0 +1,35 @@
+//! `graph-host test`.
+
+use std::path::PathBuf;
+
+use graph_host::case::{Items, Options, cases, run as run_cases};
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+
+/// Run graphs against cases: scripted doubles instead of components, and what is expected of each step
+///
+/// Runs every `*.case.yaml` below each path, several at a time, and closes with how many passed and failed. What waits in
+/// a case, such as a back-off, takes no time.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Files of cases, and folders below which they lie
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Run only cases with this text in their file's path or their name
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+}
+
+/// Exit code 0 only if every case passed.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let files = cases(&args.paths)?;
+    let report = run_cases(&files, &Items::default(), &Options { filter: args.filter });
+    if context.output.is_json() {
+        context.output.document(&report.to_json())?;
+    } else {
+        context.output.line(report.to_text())?;
+    }
+    let (_, failed) = report.counts();
+    Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
+}

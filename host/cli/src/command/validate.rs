@@ -1,0 +1,114 @@
+//! `graph-host validate`.
+
+use std::path::{Path, PathBuf};
+
+use graph_core::diagnostic::Diagnostics;
+use graph_core::document::load;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::output::{self, printable, styled};
+use serde_json::{Value, json};
+
+/// Check graphs without running them: every problem of every file at once
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Files of graphs
+    #[arg(required = true, value_name = "GRAPH")]
+    graphs: Vec<PathBuf>,
+}
+
+/// Exit code 0 only if every graph can be run.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let mut worst = None;
+    let mut documents = Vec::new();
+    for path in &args.graphs {
+        let checked = check(path);
+        if output.is_json() {
+            documents.push(checked.to_json(path));
+        } else {
+            checked.show(path, context)?;
+        }
+        worst = worst.or(checked.exit());
+    }
+    if output.is_json() {
+        output.document(&json!({ "valid": worst.is_none(), "files": documents }))?;
+    }
+    Ok(worst.unwrap_or(Exit::Ok))
+}
+
+/// What a file came to.
+enum Checked {
+    Unread(Error),
+    Invalid(Box<Diagnostics>),
+    Valid { nodes: usize, warnings: Diagnostics },
+}
+
+fn check(path: &Path) -> Checked {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => return Checked::Unread(Error::read("the graph", path, &error)),
+    };
+    let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    match load(&path.display().to_string(), &text, &id) {
+        Ok(loaded) => Checked::Valid { nodes: loaded.graph.nodes.len(), warnings: loaded.warnings },
+        Err(problems) => Checked::Invalid(problems),
+    }
+}
+
+impl Checked {
+    fn exit(&self) -> Option<Exit> {
+        match self {
+            Self::Unread(error) => Some(error.exit()),
+            Self::Invalid(_) => Some(Exit::InvalidDocument),
+            Self::Valid { .. } => None,
+        }
+    }
+
+    fn show(&self, path: &Path, context: &Context) -> Result<()> {
+        let output = context.output;
+        let file = path.display().to_string();
+        let file = printable(&file);
+        match self {
+            Self::Unread(error) => output.error(error),
+            Self::Invalid(problems) => {
+                output.report(&**problems);
+                let count = problems.len();
+                let s = if count == 1 { "" } else { "s" };
+                output.line(format_args!("{} {file}: {count} problem{s}", styled(output::BAD, "✗")))?;
+            }
+            Self::Valid { nodes, warnings } => {
+                if !warnings.is_empty() {
+                    output.report(warnings);
+                }
+                let s = if *nodes == 1 { "" } else { "s" };
+                output.line(format_args!("{} {file}: {nodes} node{s}", styled(output::GOOD, "✓")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn to_json(&self, path: &Path) -> Value {
+        let file = path.display().to_string();
+        match self {
+            Self::Unread(error) => {
+                let mut document = error.to_json();
+                document["file"] = Value::from(file);
+                document["valid"] = Value::from(false);
+                document
+            }
+            Self::Invalid(problems) => {
+                let mut document = problems.to_json();
+                document["valid"] = Value::from(false);
+                document
+            }
+            Self::Valid { nodes, warnings } => {
+                let mut document = warnings.to_json();
+                document["valid"] = Value::from(true);
+                document["nodes"] = Value::from(*nodes);
+                document
+            }
+        }
+    }
+}
