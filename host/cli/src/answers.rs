@@ -83,6 +83,9 @@ pub async fn ask(
     let mut answers = BTreeMap::new();
     for interrupt in open {
         output.note(question(interrupt));
+        if interrupt.payload.0.is_null() {
+            output.note("  press Enter to go on");
+        }
         let choices = choices(&interrupt.payload.0);
         loop {
             prompt();
@@ -161,7 +164,7 @@ pub fn question(interrupt: &InterruptRecord) -> String {
     );
     let payload = &*interrupt.payload.0;
     match payload {
-        Value::Null => shown.push_str(" pauses here; press Enter to go on"),
+        Value::Null => shown.push_str(" pauses here"),
         Value::String(text) => {
             let _ = write!(shown, " {}", indented(text));
         }

@@ -53,6 +53,11 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
         }
         return Ok((path.to_path_buf(), id_of_file(path)));
     }
+    if path.is_dir() {
+        return Err(
+            Error::usage(format!("`{}` is a folder", printable(name))).help("name the graph's file in it")
+        );
+    }
     match places.find(name) {
         Ok(Found::Graph { path }) => Ok((path, name.to_owned())),
         Ok(Found::Component { path, .. }) => Err(Error::usage(format!(

@@ -1,5 +1,6 @@
 //! From a command line to a run that can be driven.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -102,15 +103,12 @@ impl Scene {
     /// The command that shows what the graph needs.
     pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
         let mut command = format!("graph-host caps suggest {}", word(graph));
-        let paths = |option: &str, paths: &[PathBuf]| {
-            paths
-                .iter()
-                .map(|path| format!(" {option} {}", word(&path.to_string_lossy())))
-                .collect::<String>()
-        };
-        command.push_str(&paths("--trust", &sources.trust));
-        command.push_str(&paths("--items", &sources.items));
-        command.push_str(&paths("--project", sources.project.as_slice()));
+        let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
+        for (option, paths) in named.into_iter().chain([("--project", sources.project.as_slice())]) {
+            for path in paths {
+                let _ = write!(command, " {option} {}", word(&path.to_string_lossy()));
+            }
+        }
         if sources.allow_unsigned {
             command.push_str(" --allow-unsigned");
         }

@@ -140,6 +140,15 @@ impl Plan {
         self.nodes.iter().filter(|node| node.dispatch == Some(false))
     }
 
+    /// What will be denied when a node comes to it.
+    pub fn notices(&self) -> Vec<String> {
+        let denied = self.not_permitted().map(|node| {
+            let capability = node.capability.as_deref().unwrap_or_default();
+            format!("node `{}` will be denied: the manifest does not permit `{capability}`", node.name)
+        });
+        denied.collect()
+    }
+
     /// What keeps the run from starting: every problem of a node that may be dispatched, and the missing permissions
     /// where no node may be dispatched at all.
     pub fn refusals(&self) -> Vec<(&PlannedNode, PlanProblem)> {
@@ -170,13 +179,19 @@ impl Plan {
     pub fn refusal(&self, suggest: &str) -> Option<Error> {
         let refusals = self.refusals();
         let (_, first) = refusals.first()?;
-        let mut message = match refusals.len() {
-            1 => "the run was refused before it started".to_owned(),
-            count => format!("the run was refused before it started, for {count} reasons"),
-        };
-        let mut seen = Vec::new();
+        let mut message = "the run was refused before it started".to_owned();
+        let mut groups: Vec<(&PlanProblem, Vec<String>)> = Vec::new();
         for (node, problem) in &refusals {
-            let _ = write!(message, "\n- node `{}`: {}", printable(&node.name), problem.message);
+            let name = format!("`{}`", printable(&node.name));
+            match groups.iter_mut().find(|(known, _)| known.message == problem.message) {
+                Some((_, names)) => names.push(name),
+                None => groups.push((problem, vec![name])),
+            }
+        }
+        let mut seen = Vec::new();
+        for (problem, names) in &groups {
+            let plural = if names.len() == 1 { "" } else { "s" };
+            let _ = write!(message, "\n- node{plural} {}: {}", names.join(", "), problem.message);
             let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
             if let Some(lines) = lines.filter(|lines| !seen.contains(lines)) {
                 for line in lines.trim_end().lines() {
@@ -274,20 +289,14 @@ fn not_permitted(node: &PlannedNode) -> PlanProblem {
 /// What a node's entry alone says.
 fn outline(index: NodeIndex, node: &Node, action: &Action, components: &Components) -> PlannedNode {
     let literal = action.item_id.literal().and_then(Value::as_str);
-    let (item, dispatch, capability) = match literal {
-        Some(id) => (
-            PlannedId::Literal(id.to_owned()),
-            Some(components.manifest.dispatch().permits(action.primary, action.item_type, id)),
-            Some(capability_name(action.primary, action.item_type, id)),
-        ),
-        None => {
-            let source = action.item_id.source();
-            (
-                PlannedId::Template(source.as_str().map_or_else(|| source.to_string(), str::to_owned)),
-                None,
-                None,
-            )
-        }
+    let (item, dispatch, capability) = if let Some(id) = literal {
+        let permitted = components.manifest.dispatch().permits(action.primary, action.item_type, id);
+        let capability = capability_name(action.primary, action.item_type, id);
+        (PlannedId::Literal(id.to_owned()), Some(permitted), Some(capability))
+    } else {
+        let source = action.item_id.source();
+        let text = source.as_str().map_or_else(|| source.to_string(), str::to_owned);
+        (PlannedId::Template(text), None, None)
     };
     PlannedNode {
         index,

@@ -253,17 +253,7 @@ pub fn aftermath(run: &str, summary: &Summary) -> Vec<String> {
         ));
     }
     for interrupt in &summary.interrupts {
-        let question = match &*interrupt.payload.0 {
-            Value::Null => "pauses here".to_owned(),
-            Value::String(text) => format!("asks: {}", one_line(text, 400)),
-            payload => format!("asks: {}", one_line(&payload.to_string(), 400)),
-        };
-        lines.push(format!(
-            "{} {} {} {question}",
-            styled(output::CAUTION, "?"),
-            styled(output::BOLD, one_line(&interrupt.node, 60)),
-            styled(output::DIM, format_args!("[{}]", printable(&interrupt.id))),
-        ));
+        lines.push(crate::answers::question(interrupt));
     }
     if let Some(command) = resume_command(run, summary) {
         lines.push(format!("{} {command}", styled(output::DIM, "go on with:")));

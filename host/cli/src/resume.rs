@@ -8,7 +8,8 @@ use graph_core::capability::Manifest;
 use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
 use graph_core::record::InterruptRecord;
-use graph_core::walker::{Event, Identity, Setup, Walker};
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Event, Identity, Restored, Setup, Walker};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 use similar::TextDiff;
@@ -74,20 +75,17 @@ pub async fn reopen(
     }
     let guard = store.acquire(&run, &runs::this_process())?;
     // Somebody else may have gone on with it until a moment ago.
-    let row = runs::find(&*store, &run)?;
+    let mut row = runs::find(&*store, &run)?;
     if row.status.is_end() {
         return Err(finished(&row));
     }
-    let key = context.home.identity()?;
-    if row.key != key.id() {
-        return Err(Error::integrity(format!(
-            "run {run} was signed by another host: its key is {}, this one's is {}",
-            row.key.short(),
-            key.id().short()
-        ))
-        .help("only the host that began a run can go on with it; its identity is identity.pem in its user's space"));
-    }
+    let key = own_key(&row, context)?;
     let restored = runs::restore(&*store, &run, key.verifying_key())?;
+    if let Some(Restored { checkpoint, .. }) = &restored {
+        // What is signed counts, whatever the row says.
+        (row.graph, row.pins, row.inputs, row.seed) =
+            (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
+    }
     let kept = Kept::read(&*store, &row)?;
 
     let mut changes = Vec::new();
@@ -118,52 +116,14 @@ pub async fn reopen(
     {
         return Err(error);
     }
-    let plan_notices = plan
-        .not_permitted()
-        .map(|node| {
-            format!(
-                "node `{}` will be denied: the manifest does not permit `{}`",
-                node.name,
-                node.capability.as_deref().unwrap_or_default()
-            )
-        })
-        .collect();
-
+    let plan_notices = plan.notices();
     let graph = Arc::new(graph);
     let (pins_digest, pins_text) = pins.text()?;
-    let (inputs_digest, from_the_start) = match &restored {
-        Some(restored) => (restored.checkpoint.inputs, false),
-        None => (row.inputs, true),
-    };
-    let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &inputs_digest, "the inputs")?)
+    let from_the_start = restored.is_none();
+    let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
-    let setup = Setup {
-        identity: Identity {
-            run: run.clone(),
-            root: row.root_id.clone(),
-            parent: row.parent_id.clone(),
-            namespace: String::new(),
-        },
-        inputs: Arc::new(inputs.clone()),
-        initial_state: Map::new(),
-        manifest: Arc::clone(&components.manifest),
-        seed: row.seed,
-        pins: pins_digest,
-        durability: row.durability,
-        max_steps: row.max_steps,
-        max_concurrency: None,
-    };
-    let walker = match restored {
-        None => Walker::new(Arc::clone(&graph), setup),
-        Some(mut restored) => {
-            // A change of the graph has been accepted, or there is none.
-            restored.checkpoint.graph = graph.digest;
-            Walker::restore(Arc::clone(&graph), setup, restored).map_err(|error| {
-                Error::integrity(format!("run {run} cannot be restored: {error}"))
-                    .help("resume it with the graph that it was begun with, or begin a new run")
-            })?
-        }
-    };
+    let setup = Setup { pins: pins_digest, ..setup(&row, &components.manifest, inputs.clone()) };
+    let walker = walker(&graph, setup, restored)?;
     let summary = walker.summary();
     let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..RunUpdate::default() };
     if pins_digest != row.pins {
@@ -200,6 +160,56 @@ pub async fn reopen(
     })
 }
 
+/// This host's identity, if the run is signed with it.
+fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
+    let key = context.home.identity()?;
+    if row.key == key.id() {
+        return Ok(key);
+    }
+    Err(Error::integrity(format!(
+        "run {} was signed by another host: its key is {}, this one's is {}",
+        row.run_id,
+        row.key.short(),
+        key.id().short()
+    ))
+    .help(
+        "only the host that began a run can go on with it; its identity is identity.pem in its user's space",
+    ))
+}
+
+/// What the walker of a run is told, as its row has it.
+fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
+    let identity = Identity {
+        run: row.run_id.clone(),
+        root: row.root_id.clone(),
+        parent: row.parent_id.clone(),
+        namespace: String::new(),
+    };
+    Setup {
+        identity,
+        inputs: Arc::new(inputs),
+        initial_state: Map::new(),
+        manifest: Arc::clone(manifest),
+        seed: row.seed,
+        pins: row.pins,
+        durability: row.durability,
+        max_steps: row.max_steps,
+        max_concurrency: None,
+    }
+}
+
+/// The walker of a run; a new one where nothing was stored yet.
+fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored>) -> Result<Walker> {
+    let Some(mut restored) = restored else { return Ok(Walker::new(Arc::clone(graph), setup)) };
+    // A change of the graph has been accepted, or there is none.
+    restored.checkpoint.graph = graph.digest;
+    let run = setup.identity.run.clone();
+    Walker::restore(Arc::clone(graph), setup, restored).map_err(|error| {
+        Error::integrity(format!("run {run} cannot be restored: {error}"))
+            .help("resume it with the graph that it was begun with, or begin a new run")
+    })
+}
+
 impl Kept {
     fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Self> {
         let unreadable = |what: &str, error: &dyn std::fmt::Display| {
@@ -218,7 +228,7 @@ impl Kept {
         let manifest: Manifest =
             serde_json::from_str(&runs::snapshot(store, &pins.manifest_text, "the manifest")?)
                 .map_err(|error| unreadable("the manifest", &error))?;
-        if manifest.digest() != row.manifest {
+        if manifest.digest() != pins.manifest {
             return Err(unreadable("the manifest", &"it was changed in the store"));
         }
         Ok(Self { graph, manifest, pins })

@@ -26,6 +26,9 @@ fn compose(at: Timestamp, random: [u8; 6]) -> String {
 
 /// Checks an id that a person chose.
 pub fn check(id: &str) -> Result<String, String> {
+    if id.starts_with('-') {
+        return Err("a run id does not begin with `-`: a command would take it for an option".to_owned());
+    }
     graph_core::id::check_run_id(id).map(|()| id.to_owned()).map_err(|error| error.to_string())
 }
 

@@ -1,6 +1,6 @@
 //! `graph-host inspect`: what a file or an item is, and who vouches for it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use graph_core::trust::{EnvelopeClaims, Standing, TextStanding, VerifiedComponent, verify_text};
 use graph_host::components::Admitted;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if path.is_file() || path.extension().is_some() {
         let id = id_of_file(path);
         return match path.extension().and_then(|extension| extension.to_str()) {
-            Some("wasm") => component(path.to_path_buf(), &id, &args.sources, places, context),
+            Some("wasm") => component(path, &id, &args.sources, places, context),
             Some("yaml" | "yml") => graph(path, &id, &args.sources, context),
             _ => Err(Error::usage(format!(
                 "{} is neither a component (.wasm) nor a graph (.yaml)",
@@ -40,17 +40,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         };
     }
     match places.find(&args.item) {
-        Ok(Found::Component { path, .. }) => component(path, &args.item, &args.sources, places, context),
+        Ok(Found::Component { path, .. }) => component(&path, &args.item, &args.sources, places, context),
         Ok(Found::Graph { path }) => graph(&path, &args.item, &args.sources, context),
         Err(error) => Err(Error::not_found(error.to_string())),
     }
 }
 
-fn component(path: PathBuf, id: &str, sources: &Sources, places: Places, context: &Context) -> Result<Exit> {
+fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: &Context) -> Result<Exit> {
     let output = context.output;
     let trust = trust::load(&context.home, &sources.trust, output)?;
-    let bytes = items::read_component(&path)?;
-    let envelope = envelope_path(&path);
+    let bytes = items::read_component(path)?;
+    let envelope = envelope_path(path);
     let envelope = match std::fs::read_to_string(&envelope) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -75,8 +75,9 @@ fn component(path: PathBuf, id: &str, sources: &Sources, places: Places, context
     };
     let manifest = graph_core::capability::Manifest::deny_all();
     let components = components(engine(context)?, places, trust, manifest, true);
-    let admitted =
-        components.load(path.clone(), verified).map_err(graph_host::components::AdmitError::into_error)?;
+    let admitted = components
+        .load(path.to_path_buf(), verified)
+        .map_err(graph_host::components::AdmitError::into_error)?;
     let description = context.block_on(components.description(&admitted))??;
     let Admitted { verified, declared, loaded, .. } = &admitted;
     let keys: Vec<_> = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
@@ -102,7 +103,7 @@ fn component(path: PathBuf, id: &str, sources: &Sources, places: Places, context
     let version = verified.version().map(|version| format!("@{version}")).unwrap_or_default();
     output.line(format_args!("{}{version}  component", styled(output::BOLD, printable(verified.id()))))?;
     output.line(format_args!("  {}", printable(&description.summary)))?;
-    output.line(format_args!("  file      {} ({} bytes)", project::shown(&path), verified.bytes().len()))?;
+    output.line(format_args!("  file      {} ({} bytes)", project::shown(path), verified.bytes().len()))?;
     output.line(format_args!("  digest    {}", verified.digest()))?;
     match &standing {
         Ok(key) => output.line(format_args!(
@@ -110,7 +111,7 @@ fn component(path: PathBuf, id: &str, sources: &Sources, places: Places, context
             styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
         ))?,
         Err(reason) => {
-            output.line(format_args!("  trust     {}", styled(output::CAUTION, printable(reason))))?
+            output.line(format_args!("  trust     {}", styled(output::CAUTION, printable(reason))))?;
         }
     }
     if let Some(statement) = verified.statement() {

@@ -1,6 +1,7 @@
 //! The commands, one file each. A command is an `Args` for clap and a function `run(args, &Context)` that gives the
 //! exit code, or the error that the edge prints.
 
+mod build;
 mod caps;
 mod explain;
 mod graph;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Resume(resume::Args),
     Runs(runs::Args),
     Inspect(inspect::Args),
+    Build(build::Args),
     Caps(caps::Args),
     Test(test::Args),
     Validate(validate::Args),
@@ -46,6 +48,7 @@ impl Command {
             Self::Resume(args) => resume::run(args, context),
             Self::Runs(args) => runs::run(args, context),
             Self::Inspect(args) => inspect::run(&args, context),
+            Self::Build(args) => build::run(&args, context),
             Self::Caps(args) => caps::run(args, context),
             Self::Test(args) => test::run(args, context),
             Self::Validate(args) => validate::run(&args, context),

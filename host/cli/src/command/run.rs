@@ -102,13 +102,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         return Err(error);
     }
     let signed = standing_text(&scene.file.standing);
-    let notices: Vec<_> = plan
-        .not_permitted()
-        .map(|node| {
-            let capability = node.capability.as_deref().unwrap_or_default();
-            format!("node `{}` will be denied: the manifest does not permit `{capability}`", node.name)
-        })
-        .collect();
+    let notices = plan.notices();
     let unsigned: Vec<_> = plan
         .items
         .iter()

@@ -77,15 +77,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let store = runs::open_to_read(&project)?;
     match args.action {
         Action::List { status, graph, limit } => {
-            list(&*store, RunFilter { status, graph_id: graph, root_id: None, limit: Some(limit) }, context)
+            list(&*store, &RunFilter { status, graph_id: graph, root_id: None, limit: Some(limit) }, context)
         }
         Action::Show { run } => show(&*store, &run, context),
         Action::Verify { run, key } => verify(&*store, &run, key.as_deref(), context),
     }
 }
 
-fn list(store: &dyn CheckpointStore, filter: RunFilter, context: &Context) -> Result<Exit> {
-    let rows = store.runs(&filter)?;
+fn list(store: &dyn CheckpointStore, filter: &RunFilter, context: &Context) -> Result<Exit> {
+    let rows = store.runs(filter)?;
     if context.output.is_json() {
         let runs: Vec<_> = rows.iter().map(row_json).collect();
         context.output.document(&json!({ "runs": runs }))?;

@@ -1,0 +1,159 @@
+//! `graph-host build`: from a guest crate to a component that is described and signed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use graph_core::capability::{CapabilityKind, Ceiling};
+use graph_core::trust::VerifiedComponent;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::guest_build::{GuestBuildError, Toolchain};
+use graph_host::home::write_atomic;
+use graph_host::items::{envelope_path, id_of_file, read_component, refused};
+use graph_host::keys::signing_key;
+use graph_host::output::{self, printable, styled};
+use graph_host::project::shown;
+use graph_host::signing::{Claims, describe, sign_component_file};
+use serde_json::{Value, json};
+
+use super::trust::kind;
+
+/// Build a guest crate into a component, ask it what it is, and sign it
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The crate's folder
+    folder: PathBuf,
+    /// The component's file; without it, NAME.wasm in the crate's folder
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The key to sign with: the name of one of yours, or a file; without it, nothing is signed
+    #[arg(long, value_name = "KEY")]
+    sign_with: Option<String>,
+    /// The item that it is; without it, what follows from the file's path
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Its version; without it, the crate's
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// The most that it may be granted besides logging; without it, what its imports stand for
+    #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
+    may: Option<Vec<CapabilityKind>>,
+    /// Where cargo puts what it builds; without it, `target` in the crate's folder
+    #[arg(long, value_name = "DIR")]
+    target_dir: Option<PathBuf>,
+    /// Refuse to change the crate's lockfile
+    #[arg(long)]
+    locked: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    if !args.folder.join("Cargo.toml").is_file() {
+        return Err(Error::not_found(format!("there is no Cargo.toml in {}", shown(&args.folder)))
+            .help("name the folder of a crate with `[lib] crate-type = [\"cdylib\"]`"));
+    }
+    let key = args.sign_with.as_deref().map(|name| signing_key(&context.home, name)).transpose()?;
+    let (name, crate_version) = package(&args.folder)?;
+    let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
+    output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
+    let target = args.target_dir.clone().unwrap_or_else(|| args.folder.join("target"));
+    let built = toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
+    let bytes = read_component(&built)?;
+
+    let out = args.out.clone().unwrap_or_else(|| args.folder.join(format!("{name}.wasm")));
+    let id = args.id.clone().unwrap_or_else(|| id_of_file(&out));
+    let component =
+        VerifiedComponent::under_development(Arc::clone(&bytes), &id).map_err(|error| refused(&error))?;
+    let described = context.block_on(describe(&component, context))??;
+    write_atomic(&out, &bytes, false).map_err(|error| Error::write("the component", &out, &error))?;
+    let envelope = envelope_path(&out);
+    let version = args.version.clone().unwrap_or(crate_version);
+    let interfaces = described.interfaces.clone();
+    let summary = described.description.summary.clone();
+    if let Some(key) = &key {
+        let ceiling = args.may.clone().map(Ceiling::of);
+        let claims = Claims { id: &id, version: &version, ceiling, limits: None };
+        sign_component_file(&envelope, &component, described, claims, key)?;
+    } else if envelope.exists() {
+        output.warn(format_args!("{} is about what was built before: sign again", shown(&envelope)));
+    }
+    if output.is_json() {
+        output.document(&json!({
+            "component": out.display().to_string(),
+            "digest": component.digest(),
+            "size": bytes.len(),
+            "id": id,
+            "version": version,
+            "toolchain": toolchain.to_string(),
+            "summary": summary,
+            "interfaces": interfaces,
+            "envelope": key.as_ref().map(|_| envelope.display().to_string()),
+            "key_id": key.as_ref().map(graph_core::trust::SigningKey::id),
+        }))?;
+    } else {
+        output.line(format_args!(
+            "{} {}@{}  {} ({} bytes)",
+            styled(output::GOOD, "built"),
+            styled(output::BOLD, printable(&id)),
+            printable(&version),
+            shown(&out),
+            bytes.len()
+        ))?;
+        output.line(format_args!("  {}", printable(&summary)))?;
+        output.line(format_args!("  digest   {}", component.digest()))?;
+        let needs = if interfaces.is_empty() { "nothing".to_owned() } else { interfaces.join(", ") };
+        output.line(format_args!("  needs    {}", printable(&needs)))?;
+        match &key {
+            Some(key) => {
+                output.line(format_args!("  signed   {} by {}", shown(&envelope), key.id().short()))?
+            }
+            None => output.line(format_args!(
+                "  {}",
+                styled(output::CAUTION, "not signed: add --sign-with KEY, or run it with --allow-unsigned")
+            ))?,
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn failed(error: &GuestBuildError) -> Error {
+    let message = error.to_string();
+    match error {
+        GuestBuildError::NoToolchain { .. }
+        | GuestBuildError::NoLinker { .. }
+        | GuestBuildError::Start { .. } => Error::not_found(message),
+        GuestBuildError::Crate { .. } | GuestBuildError::NoComponent { .. } => Error::invalid(message),
+        GuestBuildError::Failed { .. } => Error::new(Exit::Failed, "build_failed", message),
+    }
+}
+
+/// The name and the version of the crate in a folder.
+fn package(folder: &Path) -> Result<(String, String)> {
+    let manifest = folder.join("Cargo.toml");
+    let read = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+        .arg(&manifest)
+        .output()
+        .map_err(|error| {
+            Error::not_found(format!("cargo could not be started: {error}")).help("install Rust")
+        })?;
+    if !read.status.success() {
+        let said = String::from_utf8_lossy(&read.stderr);
+        return Err(Error::invalid(format!("cargo cannot read {}:\n{}", shown(&manifest), said.trim())));
+    }
+    let metadata: Value = serde_json::from_slice(&read.stdout).map_err(|error| {
+        Error::invalid(format!("what cargo says of {} is no JSON: {error}", shown(&manifest)))
+    })?;
+    let wanted = manifest.canonicalize().unwrap_or(manifest.clone());
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let package = packages
+        .iter()
+        .find(|package| package["manifest_path"].as_str().is_some_and(|path| Path::new(path) == wanted))
+        .or(packages.first());
+    let field = |key: &str| package.and_then(|package| package[key].as_str()).map(str::to_owned);
+    field("name")
+        .zip(field("version"))
+        .ok_or_else(|| Error::invalid(format!("{} names no package", shown(&manifest))))
+}

@@ -1,0 +1,56 @@
+//! Every mistake has a message that says what to do, and its exit code.
+
+use crate::place::Place;
+
+#[test]
+fn mistakes_are_explained() {
+    let place = Place::new();
+    place.graph("good.yaml", "start: a\nnodes:\n  a: {}\n");
+    place.graph("node.yaml", "start: a\nnodes:\n  a: { next: bb }\n  b: {}\n");
+    place.write("yaml.yaml", "config: [1\n");
+    place.write("text.wasm", "not a component");
+    place.write("list.yaml", "- 1\n");
+    let cases: [(&[&str], i32); 16] = [
+        (&["run", "missing.yaml"], 9),
+        (&["run", "no/such/item"], 9),
+        (&["run", "yaml.yaml"], 3),
+        (&["run", "node.yaml"], 3),
+        (&["run", "."], 2),
+        (&["run", "good.yaml", "--caps", "missing.yaml"], 9),
+        (&["run", "good.yaml", "--caps", "list.yaml"], 3),
+        (&["run", "good.yaml", "--trust", "missing.yaml"], 9),
+        (&["run", "good.yaml", "--items", "missing"], 9),
+        (&["run", "good.yaml", "--inputs", "list.yaml"], 3),
+        (&["run", "good.yaml", "--input", "novalue"], 2),
+        (&["run", "good.yaml", "--run-id", "../x"], 2),
+        (&["run", "good.yaml", "--max-steps", "0"], 2),
+        (&["resume", "nope"], 9),
+        (&["runs", "show", "nope"], 9),
+        (&["inspect", "text.wasm"], 8),
+    ];
+    let mut shown = String::new();
+    for (args, code) in cases {
+        let ran = place.run(args);
+        shown.push_str(&format!("$ graph-host {}\n{}\n", args.join(" "), ran.shown()));
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        assert!(ran.stdout.is_empty(), "{args:?} prints on stdout: {}", ran.stdout);
+        let (document, code_of_json) = place.json(args);
+        assert_eq!(code_of_json, code, "{args:?}");
+        assert!(document["error"]["message"].is_string(), "{args:?}: {document}");
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn a_damaged_or_unwritable_store_is_told() {
+    let place = Place::new();
+    place.graph("good.yaml", "start: a\nnodes:\n  a: {}\n");
+    std::fs::create_dir_all(place.path(".ai/state")).unwrap();
+    place.write(".ai/state/runs.db", "this is no database, whatever its name says");
+    let (document, code) = place.json(&["run", "good.yaml"]);
+    assert_eq!((code, &document["error"]["code"]), (8, &serde_json::json!("integrity")), "{document}");
+    std::fs::remove_dir_all(place.path(".ai/state")).unwrap();
+    place.write(".ai/state", "a file where the folder should be");
+    let (document, code) = place.json(&["run", "good.yaml"]);
+    assert_eq!((code, &document["error"]["code"]), (10, &serde_json::json!("storage")), "{document}");
+}

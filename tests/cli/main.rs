@@ -1,0 +1,8 @@
+//! The command line, as people and scripts use it.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod bad_input;
+mod edges;
+mod interrupted;
+mod place;
+mod sessions;

@@ -1,0 +1,126 @@
+//! A folder of its own for a test, with a home, a project and the test components.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join(".ai/tools/t")).unwrap();
+        Self { folder }
+    }
+
+    /// With `t/kit`, a component that does what its params say.
+    pub(crate) fn with_testkit() -> Self {
+        let place = Self::new();
+        let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nodes/testkit/testkit.wasm");
+        std::fs::copy(kit, place.path(".ai/tools/t/kit.wasm")).unwrap();
+        place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\n");
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// A graph document around its `config`.
+    pub(crate) fn graph(&self, name: &str, config: &str) {
+        let indented: String = config.lines().map(|line| format!("  {line}\n")).collect();
+        let head = "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\n";
+        self.write(name, &format!("{head}config:\n{indented}"));
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_graph-host"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("GRAPH_HOST_HOME", self.path("home"))
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "100")
+            .env("TZ", "UTC")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.ran(self.command(args).output().unwrap())
+    }
+
+    /// The JSON document of a command, and its exit code.
+    pub(crate) fn json(&self, args: &[&str]) -> (Value, i32) {
+        let ran = self.run(&[args, &["--json"]].concat());
+        let value = serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}\n{}", ran.stdout, ran.stderr));
+        (value, ran.code)
+    }
+
+    fn ran(&self, output: Output) -> Ran {
+        // What differs from one run of the test to the next.
+        let folder = self.folder.path().to_string_lossy().into_owned();
+        let clean = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes).replace(&folder, "[folder]"));
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: clean(&output.stdout),
+            stderr: clean(&output.stderr),
+        }
+    }
+}
+
+/// Replaces times and figures of time.
+fn redact(text: &str) -> String {
+    let words = |line: &str| {
+        let parts: Vec<&str> = line.split(' ').collect();
+        let mut shown: Vec<String> = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            let unit = parts.get(index + 1).map(|next| next.trim_end_matches([',', ';']));
+            let before = index.checked_sub(1).map(|before| parts[before]);
+            let is_number = |part: &str| part.trim_end_matches(['k', 'M', 'G']).parse::<f64>().is_ok();
+            let is_unit = |part: Option<&str>| matches!(part, Some("µs" | "ms" | "s"));
+            let part = if is_number(part) && is_unit(unit) {
+                "[time]"
+            } else if is_number(part) && unit == Some("fuel") {
+                "[n]"
+            } else if before.is_some_and(is_number) && is_unit(Some(part.trim_end_matches([',', ';']))) {
+                part.trim_start_matches(['µ', 'm', 's'])
+            } else {
+                part
+            };
+            shown.push(part.to_owned());
+        }
+        let line = shown.join(" ");
+        // How far a figure is indented depends on how long it is.
+        let mut line = line;
+        for mark in ["[time]", "[n]"] {
+            if let Some(at) = line.find(mark) {
+                line = format!("{} {}", line[..at].trim_end(), &line[at..]);
+            }
+        }
+        line
+    };
+    text.lines().map(|line| words(line) + "\n").collect()
+}
+
+impl Ran {
+    pub(crate) fn shown(&self) -> String {
+        format!("exit {}\n--- stdout\n{}--- stderr\n{}", self.code, self.stdout, self.stderr)
+    }
+}
