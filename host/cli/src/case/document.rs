@@ -121,7 +121,8 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
     let name = fields.text("name").map_or_else(|| stem(path), str::to_owned);
     let about = fields.text("about").map(str::to_owned);
     let graph = read_graph(&mut fields, path);
-    let has_subgraphs = fields.filled("subgraphs").and_then(Node::as_mapping).is_some_and(|graphs| !graphs.is_empty());
+    let has_subgraphs =
+        fields.filled("subgraphs").and_then(Node::as_mapping).is_some_and(|graphs| !graphs.is_empty());
     let items = fields.filled("items").map(|items| read_items(items, text, problems)).unwrap_or_default();
     let caps = fields.texts("caps").map_or_else(
         || vec!["execute.tool.*".to_owned()],
@@ -152,13 +153,20 @@ fn read_graph(fields: &mut Fields<'_>, path: &Path) -> Option<GraphSource> {
             Some(GraphSource::File(path.parent().unwrap_or(Path::new(".")).join(file)))
         }
         (Some(_), Some(file)) => {
-            let problem = Diagnostic::error(codes::UNKNOWN_KEY, file.key.span, "a case has `graph` or `graph_file`, not both");
+            let problem = Diagnostic::error(
+                codes::UNKNOWN_KEY,
+                file.key.span,
+                "a case has `graph` or `graph_file`, not both",
+            );
             fields.problems().push(problem.help("remove one of them"));
             None
         }
         (None, None) => {
-            let problem = Diagnostic::error(codes::MISSING_KEY, fields.span().first_line(), "the case has no graph");
-            fields.problems().push(problem.help("write a graph's `config` under `graph`, or name a file under `graph_file`"));
+            let problem =
+                Diagnostic::error(codes::MISSING_KEY, fields.span().first_line(), "the case has no graph");
+            fields.problems().push(
+                problem.help("write a graph's `config` under `graph`, or name a file under `graph_file`"),
+            );
             None
         }
     }
@@ -229,7 +237,9 @@ fn read_run(node: &Node, problems: &Problems) -> Option<RunOptions> {
         state: read_object(fields.filled("state"), "`state`", problems)?.unwrap_or_default(),
         max_steps: fields.u64("max_steps", 0..=u64::MAX),
         durability: fields.choice("durability", &DURABILITY),
-        max_concurrency: fields.u64("max_concurrency", 1..=u64::from(u32::MAX)).and_then(|most| u32::try_from(most).ok()),
+        max_concurrency: fields
+            .u64("max_concurrency", 1..=u64::from(u32::MAX))
+            .and_then(|most| u32::try_from(most).ok()),
         crash_after: fields.u64("crash_after", 1..=u64::MAX),
     };
     fields.finish();
@@ -240,13 +250,20 @@ fn read_resume(node: &Node, problems: &Problems) -> Option<ResumeOptions> {
     let Some(mut fields) = open(node, "`resume`", problems)? else { return Some(ResumeOptions::default()) };
     let options = ResumeOptions {
         answer: fields.get("answer").map(Node::to_json),
-        answers: read_object(fields.filled("answers"), "`answers`", problems)?.map(|answers| answers.into_iter().collect()),
+        answers: read_object(fields.filled("answers"), "`answers`", problems)?
+            .map(|answers| answers.into_iter().collect()),
         max_steps: fields.u64("max_steps", 0..=u64::MAX),
         inputs: read_object(fields.filled("inputs"), "`inputs`", problems)?,
     };
     if options.answer.is_some() && options.answers.is_some() {
-        let problem = Diagnostic::error(codes::UNKNOWN_KEY, node.span.first_line(), "a resume has `answer` or `answers`, not both");
-        problems.push(problem.help("write one answer under `answer`, or several by node or interrupt under `answers`"));
+        let problem = Diagnostic::error(
+            codes::UNKNOWN_KEY,
+            node.span.first_line(),
+            "a resume has `answer` or `answers`, not both",
+        );
+        problems.push(
+            problem.help("write one answer under `answer`, or several by node or interrupt under `answers`"),
+        );
         return None;
     }
     fields.finish();

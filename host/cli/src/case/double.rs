@@ -59,7 +59,11 @@ impl Double {
         fields.finish();
         let list = sequence.list("`sequence`", problems)?;
         if list.is_empty() {
-            sequence.out_of_range("`sequence` has no outcomes; it needs one at least", "one outcome or more", problems);
+            sequence.out_of_range(
+                "`sequence` has no outcomes; it needs one at least",
+                "one outcome or more",
+                problems,
+            );
             return None;
         }
         let read: Vec<_> = list.iter().map(|outcome| Scripted::read(outcome, what, text, problems)).collect();
@@ -87,7 +91,8 @@ impl Scripted {
                 Some(then) => Self::read(then, what, text, problems).map(|then| Some(Box::new(then))),
                 None => Some(None),
             };
-            let asked = questions.list("`interrupts`", problems).and_then(|_| template(questions, text, problems));
+            let asked =
+                questions.list("`interrupts`", problems).and_then(|_| template(questions, text, problems));
             kinds.push(asked.zip(then).map(|(questions, then)| Kind::Interrupts { questions, then }));
         }
         if let Some(fail) = fields.get("fail") {
@@ -99,7 +104,8 @@ impl Scripted {
         let delay = fields.u64("delay_ms", 0..=u64::from(u32::MAX)).map(Duration::from_millis);
         fields.finish();
         if kinds.len() != 1 || (then.is_some() && interrupts.is_none()) {
-            let message = format!("an outcome of {what} is one of {}; `then` goes with `interrupts`", KINDS.join(", "));
+            let message =
+                format!("an outcome of {what} is one of {}; `then` goes with `interrupts`", KINDS.join(", "));
             problems.push(Diagnostic::error(codes::MISSING_KEY, node.span.first_line(), message));
             return None;
         }
@@ -249,11 +255,14 @@ impl Scripted {
     }
 
     fn perform(&self, spec: &TaskSpec, scope: &Scope<'_>) -> Reply {
-        let fill = |template: &ValueTemplate| template.evaluate(scope, TemplateMode::Lenient, &mut Vec::new());
+        let fill =
+            |template: &ValueTemplate| template.evaluate(scope, TemplateMode::Lenient, &mut Vec::new());
         let mut delay = self.delay;
         let mut fuel = 0;
         let result = match &self.kind {
-            Kind::Result(result) => fill(result).map_err(|error| broken(spec, &error)).map(|value| Outcome::Result(value.into())),
+            Kind::Result(result) => {
+                fill(result).map_err(|error| broken(spec, &error)).map(|value| Outcome::Result(value.into()))
+            }
             Kind::Command { update, goto } => command(spec, fill(update), fill(goto)),
             Kind::Interrupts { questions, then } => match fill(questions) {
                 Ok(Value::Array(mut questions)) if questions.len() > spec.activation.answers.len() => {
@@ -270,7 +279,9 @@ impl Scripted {
                 },
                 Err(error) => Err(broken(spec, &error)),
             },
-            Kind::Fail(failure) => Err(fill(failure).map_or_else(|error| broken(spec, &error), |failure| failed(spec, &failure))),
+            Kind::Fail(failure) => {
+                Err(fill(failure).map_or_else(|error| broken(spec, &error), |failure| failed(spec, &failure)))
+            }
             Kind::Trap(trap) => {
                 // A trap charges the whole budget, as the engine does.
                 fuel = spec.limits.fuel;
@@ -285,7 +296,11 @@ fn broken(spec: &TaskSpec, why: &dyn std::fmt::Display) -> Failure {
     Failure::new(Category::Internal, format!("the double of `{}` cannot answer: {why}", spec.item_id))
 }
 
-fn command<E: std::fmt::Display>(spec: &TaskSpec, update: Result<Value, E>, goto: Result<Value, E>) -> Result<Outcome, Failure> {
+fn command<E: std::fmt::Display>(
+    spec: &TaskSpec,
+    update: Result<Value, E>,
+    goto: Result<Value, E>,
+) -> Result<Outcome, Failure> {
     let update = match update.map_err(|error| broken(spec, &error))? {
         Value::Object(update) => update,
         _ => return Err(broken(spec, &"its `update` is not an object")),
@@ -316,8 +331,13 @@ fn failed(spec: &TaskSpec, failure: &Value) -> Failure {
 impl Trap {
     fn failure(self, spec: &TaskSpec) -> Failure {
         match self {
-            Self::Fuel => Failure::new(Category::Limit, format!("it used up its {} units of fuel", spec.limits.fuel)),
-            Self::Memory => Failure::new(Category::Limit, format!("it asked for more than {} bytes of memory", spec.limits.memory)),
+            Self::Fuel => {
+                Failure::new(Category::Limit, format!("it used up its {} units of fuel", spec.limits.fuel))
+            }
+            Self::Memory => Failure::new(
+                Category::Limit,
+                format!("it asked for more than {} bytes of memory", spec.limits.memory),
+            ),
             Self::Unreachable => Failure::new(Category::Internal, "it trapped: unreachable code was reached"),
         }
     }

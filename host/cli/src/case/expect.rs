@@ -29,7 +29,10 @@ pub struct Expect {
 enum ExpectError {
     /// `error: null`.
     None,
-    Like { code: Option<String>, contains: Vec<String> },
+    Like {
+        code: Option<String>,
+        contains: Vec<String>,
+    },
 }
 
 /// What there is after a step.
@@ -72,7 +75,9 @@ impl Expect {
     pub(super) fn read(node: &Node, problems: &Problems) -> Option<Self> {
         let mut fields = Fields::open(node, "`expect`", problems)?;
         let mapping = |key: &'static str, fields: &mut Fields<'_>| {
-            fields.get(key).and_then(|node| node.mapping(&format!("`{key}`"), problems).map(|_| node.to_json()))
+            fields
+                .get(key)
+                .and_then(|node| node.mapping(&format!("`{key}`"), problems).map(|_| node.to_json()))
         };
         let state = mapping("state", &mut fields);
         let state_has = mapping("state_has", &mut fields);
@@ -100,7 +105,9 @@ impl Expect {
             next,
             checkpoints: fields.u64("checkpoints", 0..=u64::MAX),
             error: fields.get("error").and_then(|node| read_error(node, problems)),
-            warnings: fields.texts("warnings").map(|texts| texts.into_iter().map(|(text, _)| text.to_owned()).collect()),
+            warnings: fields
+                .texts("warnings")
+                .map(|texts| texts.into_iter().map(|(text, _)| text.to_owned()).collect()),
             result,
         };
         fields.finish();
@@ -158,9 +165,11 @@ impl Expect {
                 Some(Mismatch { key: "error", expected: Value::Null, actual: shown() })
             }
             None => None,
-            Some(ExpectError::None) => {
-                actual.error.is_some().then(|| Mismatch { key: "error", expected: Value::Null, actual: shown() })
-            }
+            Some(ExpectError::None) => actual.error.is_some().then(|| Mismatch {
+                key: "error",
+                expected: Value::Null,
+                actual: shown(),
+            }),
             Some(ExpectError::Like { code, contains }) => {
                 let fits = actual.error.as_ref().is_some_and(|error| {
                     code.as_ref().is_none_or(|code| *code == error.code)
@@ -196,7 +205,9 @@ fn read_error(node: &Node, problems: &Problems) -> Option<ExpectError> {
 /// The state without keys that begin with `_`.
 fn without_private(state: Value) -> Value {
     match state {
-        Value::Object(state) => Value::Object(state.into_iter().filter(|(key, _)| !key.starts_with('_')).collect()),
+        Value::Object(state) => {
+            Value::Object(state.into_iter().filter(|(key, _)| !key.starts_with('_')).collect())
+        }
         other => other,
     }
 }
@@ -207,7 +218,9 @@ fn equal(expected: &Value, actual: &Value) -> bool {
         (Value::Number(one), Value::Number(two)) => {
             one == two || ((one.is_f64() || two.is_f64()) && one.as_f64() == two.as_f64())
         }
-        (Value::Array(one), Value::Array(two)) => one.len() == two.len() && one.iter().zip(two).all(|(a, b)| equal(a, b)),
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(a, b)| equal(a, b))
+        }
         (Value::Object(one), Value::Object(two)) => {
             one.len() == two.len() && one.iter().all(|(key, a)| two.get(key).is_some_and(|b| equal(a, b)))
         }
@@ -218,7 +231,9 @@ fn equal(expected: &Value, actual: &Value) -> bool {
 /// Objects may have more keys than expected, at any depth; everything else is equal.
 fn subset(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
-        (Value::Array(one), Value::Array(two)) => one.len() == two.len() && one.iter().zip(two).all(|(a, b)| subset(a, b)),
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(a, b)| subset(a, b))
+        }
         (Value::Object(one), Value::Object(two)) => {
             one.iter().all(|(key, a)| two.get(key).map_or(a.is_null(), |b| subset(a, b)))
         }
@@ -251,7 +266,11 @@ mod tests {
             }),
             executions: BTreeMap::from([("a".to_owned(), 2)]),
             checkpoints: 2,
-            error: Some(ActualError { code: "node_failed".into(), message: "node `a` failed: boom".into(), refused: false }),
+            error: Some(ActualError {
+                code: "node_failed".into(),
+                message: "node `a` failed: boom".into(),
+                refused: false,
+            }),
         }
     }
 
@@ -297,7 +316,8 @@ mod tests {
     #[test]
     fn a_refusal_must_be_expected() {
         let mut actual = actual();
-        actual.error = Some(ActualError { code: "finished".into(), message: "it has ended".into(), refused: true });
+        actual.error =
+            Some(ActualError { code: "finished".into(), message: "it has ended".into(), refused: true });
         assert_eq!(wrong("{ status: failed }", &actual), ["error"]);
         assert!(wrong("{ error: { code: finished } }", &actual).is_empty());
     }

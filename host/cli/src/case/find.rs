@@ -58,7 +58,8 @@ mod tests {
             fs::write(root.join(name), "").unwrap();
         }
         let found = cases(&[root.join("b"), root.to_owned()]).unwrap();
-        let names: Vec<_> = found.iter().map(|path| path.strip_prefix(root).unwrap().to_str().unwrap()).collect();
+        let names: Vec<_> =
+            found.iter().map(|path| path.strip_prefix(root).unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["b/a.case.yaml", "b/c/x.case.yaml", "a.case.yaml", "z.case.yaml"]);
         assert_eq!(cases(&[root.join("b/graph.yaml")]).unwrap().len(), 1);
         fs::create_dir(root.join("empty")).unwrap();

@@ -140,7 +140,12 @@ impl Problem {
                 }
             }
             Self::Fault { step, operation, line, message } => {
-                let _ = writeln!(text, "  {}:{line}: step {step}, {operation}: {}", printable(file), printable(message));
+                let _ = writeln!(
+                    text,
+                    "  {}:{line}: step {step}, {operation}: {}",
+                    printable(file),
+                    printable(message)
+                );
             }
             Self::Unexpected { step, operation, line, mismatches } => {
                 let _ = writeln!(text, "  {}:{line}: step {step}, {operation}:", printable(file));
@@ -236,12 +241,22 @@ mod tests {
         ];
         let report = Report {
             cases: vec![
-                CaseReport { file: "cases/good.case.yaml".into(), name: Some("good".into()), about: None, problems: vec![] },
+                CaseReport {
+                    file: "cases/good.case.yaml".into(),
+                    name: Some("good".into()),
+                    about: None,
+                    problems: vec![],
+                },
                 CaseReport {
                     file: "cases/bad.case.yaml".into(),
                     name: Some("bad".into()),
                     about: Some("what it shows".into()),
-                    problems: vec![Problem::Unexpected { step: 2, operation: "resume", line: 14, mismatches }],
+                    problems: vec![Problem::Unexpected {
+                        step: 2,
+                        operation: "resume",
+                        line: 14,
+                        mismatches,
+                    }],
                 },
                 CaseReport {
                     file: "cases/gone.case.yaml".into(),

@@ -58,7 +58,12 @@ pub fn run(files: &[PathBuf], items: &Items, options: &Options) -> Report {
 fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
     let shown = file.display().to_string();
     let wanted = |name: &str| options.filter.as_ref().is_none_or(|text| name.contains(text.as_str()));
-    let unread = |problem: Problem| CaseReport { file: shown.clone(), name: None, about: None, problems: vec![problem] };
+    let unread = |problem: Problem| CaseReport {
+        file: shown.clone(),
+        name: None,
+        about: None,
+        problems: vec![problem],
+    };
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => {
@@ -82,7 +87,8 @@ fn perform(case: &Case, shown: &str, items: &Items) -> Vec<Problem> {
     if case.has_subgraphs {
         return vec![Problem::Unreadable("`subgraphs` are not carried out by this version".to_owned())];
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return vec![Problem::Unreadable(format!("a runtime cannot be started: {error}"))],
     };
@@ -94,10 +100,17 @@ fn perform(case: &Case, shown: &str, items: &Items) -> Vec<Problem> {
                 Ok(actual) => {
                     let mismatches = step.expect.compare(&actual);
                     if !mismatches.is_empty() {
-                        return vec![Problem::Unexpected { step: index + 1, operation, line: step.line, mismatches }];
+                        return vec![Problem::Unexpected {
+                            step: index + 1,
+                            operation,
+                            line: step.line,
+                            mismatches,
+                        }];
                     }
                 }
-                Err(message) => return vec![Problem::Fault { step: index + 1, operation, line: step.line, message }],
+                Err(message) => {
+                    return vec![Problem::Fault { step: index + 1, operation, line: step.line, message }];
+                }
             }
         }
         Vec::new()

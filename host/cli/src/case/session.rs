@@ -117,7 +117,9 @@ impl<'c> Session<'c> {
                 self.cancel = true;
                 Ok(None)
             }
-            Operation::NotCarriedOut(name) => Err(Stop::Fault(format!("`{name}` is not carried out by this version"))),
+            Operation::NotCarriedOut(name) => {
+                Err(Stop::Fault(format!("`{name}` is not carried out by this version")))
+            }
         };
         let (summary, refusal) = match done {
             Ok(Some(summary)) => (Some(summary), None),
@@ -142,7 +144,8 @@ impl<'c> Session<'c> {
             message: error.message.clone(),
             refused: false,
         });
-        let error = refusal.map(|Refusal { code, message }| ActualError { code, message, refused: true }).or(of_run);
+        let error =
+            refusal.map(|Refusal { code, message }| ActualError { code, message, refused: true }).or(of_run);
         Ok(Actual { result, executions: self.doubles.dispatches(), checkpoints: self.checkpoints()?, error })
     }
 
@@ -169,7 +172,12 @@ impl<'c> Session<'c> {
         self.check_items(&graph, &manifest)?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let setup = Setup {
-            identity: Identity { run: RUN.to_owned(), root: RUN.to_owned(), parent: None, namespace: String::new() },
+            identity: Identity {
+                run: RUN.to_owned(),
+                root: RUN.to_owned(),
+                parent: None,
+                namespace: String::new(),
+            },
             seed: Setup::default_seed(&graph, &inputs),
             inputs,
             initial_state: options.state.clone(),
@@ -191,7 +199,10 @@ impl<'c> Session<'c> {
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, Stop> {
         let Some(started) = &mut self.started else {
-            return Err(Stop::refused(ErrorCode::NotFound, "there is no run to go on with: the script has not started one"));
+            return Err(Stop::refused(
+                ErrorCode::NotFound,
+                "there is no run to go on with: the script has not started one",
+            ));
         };
         self.store.break_after(None);
         let setup = &mut started.setup;
@@ -245,12 +256,12 @@ impl<'c> Session<'c> {
             durability,
         };
         if std::mem::take(&mut self.cancel) {
-            walker
-                .handle(self.clock.now(), Event::CancelRequested)
-                .map_err(|error| Stop::Fault(format!("the walker does not take the cancellation: {error}")))?;
+            walker.handle(self.clock.now(), Event::CancelRequested).map_err(|error| {
+                Stop::Fault(format!("the walker does not take the cancellation: {error}"))
+            })?;
         }
-        let mut driver =
-            Driver::new(walker, RUN, parts).map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
+        let mut driver = Driver::new(walker, RUN, parts)
+            .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
         let store = Arc::clone(&self.store);
         let mut watcher = ();
         let driven = tokio::select! {
@@ -271,8 +282,8 @@ impl<'c> Session<'c> {
     /// The run as its records tell it.
     pub(super) fn stored_summary(&self) -> Result<Option<Summary>, String> {
         let Some(started) = &self.started else { return Ok(None) };
-        let restored =
-            runs::restore(&*self.store, RUN, self.key.verifying_key()).map_err(|error| error.message().to_owned())?;
+        let restored = runs::restore(&*self.store, RUN, self.key.verifying_key())
+            .map_err(|error| error.message().to_owned())?;
         let walker = match restored {
             Some(restored) => Walker::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
                 .map_err(|error| format!("the run cannot be restored: {error}"))?,
@@ -286,8 +297,9 @@ impl<'c> Session<'c> {
             GraphSource::Inline(config) => {
                 let problems = Problems::new();
                 let graph = load_config(config, &self.case.text, &self.case.name, &problems);
-                let (graph, warnings) =
-                    problems.finish(&self.path, &self.case.text, graph).map_err(|problems| Stop::invalid(&problems))?;
+                let (graph, warnings) = problems
+                    .finish(&self.path, &self.case.text, graph)
+                    .map_err(|problems| Stop::invalid(&problems))?;
                 Ok((graph, warnings.to_lines()))
             }
             GraphSource::File(path) => {
@@ -302,9 +314,9 @@ impl<'c> Session<'c> {
     }
 
     fn manifest(&self) -> Result<Manifest, Stop> {
-        DispatchPatterns::parse(&self.case.caps)
-            .map(Manifest::of_dispatch)
-            .map_err(|error| Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help)))
+        DispatchPatterns::parse(&self.case.caps).map(Manifest::of_dispatch).map_err(|error| {
+            Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help))
+        })
     }
 
     /// Refuses a literal item that may be dispatched and is nowhere to be found, before anything runs.
@@ -360,8 +372,9 @@ impl<'c> Session<'c> {
 fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, Stop> {
     let Some(schema) = &graph.input_schema else { return Ok(inputs) };
     let join = |problems: Vec<String>| Stop::refused(ErrorCode::InvalidDocument, problems.join("\n"));
-    let schema = InputSchema::compile(schema)
-        .map_err(|errors| join(errors.into_iter().map(|error| format!("`config_schema`: {error}")).collect()))?;
+    let schema = InputSchema::compile(schema).map_err(|errors| {
+        join(errors.into_iter().map(|error| format!("`config_schema`: {error}")).collect())
+    })?;
     schema
         .validate_and_fill(inputs)
         .map_err(|problems| join(problems.into_iter().map(|problem| format!("inputs: {problem}")).collect()))

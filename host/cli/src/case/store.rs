@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, SignedRecord};
 use graph_store::{
-    AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Owner, ReadError, ResolveError,
-    RunFilter, RunGuard, RunRow, RunUpdate, SnapshotError, StorageError, Synchronous, Wanted,
+    AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Owner,
+    ReadError, ResolveError, RunFilter, RunGuard, RunRow, RunUpdate, SnapshotError, StorageError,
+    Synchronous, Wanted,
 };
 use tokio::sync::Notify;
 
@@ -105,7 +106,12 @@ impl CheckpointStore for CaseStore {
         self.inner.pending(run, namespace)
     }
 
-    fn values(&self, run: &str, namespace: &str, wanted: &[Wanted<'_>]) -> Result<Vec<ChannelValue>, ReadError> {
+    fn values(
+        &self,
+        run: &str,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError> {
         self.inner.values(run, namespace, wanted)
     }
 

@@ -34,14 +34,21 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         let error = Error::not_found(format!("there is no code `{}`", printable(&wanted)));
         let upper = wanted.to_ascii_uppercase();
         return Err(match nearest(&upper, codes::ALL.iter().map(|code| code.id())) {
-            Some(near) => error.help(format!("did you mean {near}? `graph-host explain --list` lists all codes")),
+            Some(near) => {
+                error.help(format!("did you mean {near}? `graph-host explain --list` lists all codes"))
+            }
             None => error.help("`graph-host explain --list` lists all codes"),
         });
     };
     if output.is_json() {
         output.document(&entry(code, true))?;
     } else {
-        output.line(format_args!("{}: {}\n\n{}", styled(output::BOLD, code.id()), code.title(), code.explanation()))?;
+        output.line(format_args!(
+            "{}: {}\n\n{}",
+            styled(output::BOLD, code.id()),
+            code.title(),
+            code.explanation()
+        ))?;
     }
     Ok(Exit::Ok)
 }
