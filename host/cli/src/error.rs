@@ -143,6 +143,14 @@ impl Error {
         self.0.help.as_deref()
     }
 
+    /// What is shown: the diagnostic alone where the error is nothing but that.
+    pub fn diagnostic(&self) -> &dyn miette::Diagnostic {
+        match self.0.related.as_slice() {
+            [only] if only.to_string() == self.0.message => &**only,
+            _ => self,
+        }
+    }
+
     /// The error as `--json` prints it.
     pub fn to_json(&self) -> Value {
         let mut error = json!({ "code": self.0.code, "exit": self.0.exit.code(), "message": self.0.message });

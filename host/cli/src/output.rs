@@ -89,7 +89,7 @@ impl Output {
         if self.json {
             let _ = self.document(&error.to_json());
         } else {
-            self.report(error);
+            self.report(error.diagnostic());
         }
     }
 
