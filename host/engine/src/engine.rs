@@ -26,7 +26,7 @@ pub struct Engine {
 pub(crate) struct EngineInner {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) ticker: Ticker,
-    pub(crate) linked: Mutex<BTreeMap<(Digest, BTreeSet<CapabilityKind>), ComponentPre<TaskState>>>,
+    pub(crate) linked: Mutex<Linked>,
     loaded: Mutex<BTreeMap<Digest, Weak<Loaded>>>,
     slots: Semaphore,
     cache: Option<Cache>,
@@ -42,6 +42,9 @@ impl EngineInner {
         self.slots.acquire().await.ok()
     }
 }
+
+/// Components that are linked, by digest and by what they were granted.
+type Linked = BTreeMap<(Digest, BTreeSet<CapabilityKind>), ComponentPre<TaskState>>;
 
 /// A compiled component. Cheap to clone.
 #[derive(Clone)]

@@ -21,9 +21,10 @@ pub fn kinds_for(interface: &str) -> &'static [CapabilityKind] {
         "graph-host:host/log" | "graph-host:host/events" => &[Log],
         "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => &[Clocks],
         "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => &[Random],
-        "wasi:filesystem/types" | "wasi:filesystem/preopens" => &[Filesystem],
+        "wasi:filesystem/types" | "wasi:filesystem/preopens" | "wasi:io/error" | "wasi:io/streams" => {
+            &[Filesystem]
+        }
         "wasi:io/poll" => &[Clocks, Filesystem],
-        "wasi:io/error" | "wasi:io/streams" => &[Filesystem],
         _ => &[],
     }
 }

@@ -60,7 +60,7 @@ fn private(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     fs::symlink_metadata(path).is_ok_and(|metadata| {
         metadata.is_file()
-            && metadata.mode() & 0o077 == 0
+            && metadata.mode().trailing_zeros() >= 6 // nothing for group and others
             && metadata.uid() == rustix::process::geteuid().as_raw()
     })
 }

@@ -26,7 +26,7 @@ async fn fuel() {
 
 #[tokio::test]
 async fn fuel_while_it_starts() {
-    let code = r#"(func $spin (loop (br 0))) (start $spin)"#;
+    let code = "(func $spin (loop (br 0))) (start $spin)";
     let run = format!("(func {RUN} (param i32) (result i32) (i32.const 0))");
     let describe = crate::support::DESCRIBE;
     let bytes = wat("{}", &format!("{code} {run} (func {describe} (result i32) (i32.const 0))"));
@@ -107,7 +107,7 @@ async fn the_deadline() {
 
 #[tokio::test]
 async fn a_dropped_call_stops() {
-    let within = TaskLimits { fuel: u64::MAX / 2, timeout: Duration::from_secs(600), ..limits() };
+    let within = TaskLimits { fuel: u64::MAX / 2, timeout: Duration::from_mins(10), ..limits() };
     let node = testkit();
     let params = json!({"op": "spin", "iterations": 1_u64 << 60});
     let began = Instant::now();

@@ -133,6 +133,7 @@ pub(crate) fn wat(data: &str, code: &str) -> Vec<u8> {
 }
 
 /// A node of core code alone, which imports functions `() -> u64` of the named interfaces.
+#[allow(clippy::format_push_string, reason = "tests read better so")]
 pub(crate) fn node_of(core: &str, imports: &[(&str, &str)]) -> Vec<u8> {
     let mut text = include_str!("node.wat").replace("@CORE@", core);
     let (mut import, mut lowered, mut with) = (String::new(), String::new(), String::new());
