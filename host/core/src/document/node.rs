@@ -81,7 +81,8 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
     let lowered = GraphNode {
         name: name.to_owned(),
-        kind: kind?,
+        // What is wrong with the kind has been reported: the other keys are read all the same.
+        kind: kind.unwrap_or(NodeKind::Default),
         action,
         assign: fields.filled("assign").map(|node| assign(node, reader)).unwrap_or_default(),
         next: fields.filled("next").and_then(|node| next(node, reader)).unwrap_or(Next::End),

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::condition::Condition;
-use crate::diagnostic::{Code, Diagnostic, Problems, codes, excerpt, nearest};
+use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt, nearest};
 use crate::graph::NodeIndex;
 use crate::id::{self, IdError};
-use crate::template::ValueTemplate;
+use crate::template::{TemplateSyntaxError, ValueTemplate};
 use crate::yaml::{Node, Yaml};
 
 /// What every part of a document is read with.
@@ -103,7 +103,7 @@ impl<'n> Reader<'n> {
     }
 
     /// A state key that the graph writes.
-    pub(super) fn state_key(&self, name: &str, span: crate::diagnostic::Span) -> bool {
+    pub(super) fn state_key(&self, name: &str, span: Span) -> bool {
         if let Err(error) = id::check_state_key(name) {
             let message = format!("a state key cannot be `{}`: {error}", excerpt(name));
             self.problems.push(Diagnostic::error(codes::BAD_STATE_KEY, span, message));
@@ -125,20 +125,29 @@ impl<'n> Reader<'n> {
         roots: &[&str],
         variable: Option<&str>,
     ) -> Option<ValueTemplate> {
-        let template = match ValueTemplate::parse(&node.to_json()) {
-            Ok(template) => template,
-            Err(_) if self.problems.is_full() => return None,
+        match ValueTemplate::parse(&node.to_json()) {
+            Ok(template) => self.check_roots(&template, node, roots, variable).then_some(template),
+            Err(_) if self.problems.is_full() => None,
             Err(error) => {
-                // One problem of one text each: the others are found by reading them alone.
-                if !self.bad_leaves(node) {
-                    let help = error.help.as_deref().unwrap_or("see `graph-host explain GH0401`");
-                    let place = node.descend(&error.pointer);
-                    let problem = Diagnostic::error(codes::TEMPLATE_SYNTAX, place.span, &error.message);
-                    self.problems.push(problem.help(help));
+                // Only the first of its texts is named: to name them all, each is read alone.
+                if self.check_leaves(node, roots, variable) {
+                    self.bad_template(&error, node.descend(&error.pointer).span);
                 }
-                return None;
+                None
             }
-        };
+        }
+    }
+
+    fn bad_template(&self, error: &TemplateSyntaxError, place: Span) {
+        let problem = Diagnostic::error(codes::TEMPLATE_SYNTAX, place, &error.message);
+        self.problems.push(match &error.help {
+            Some(help) => problem.help(help),
+            None => problem,
+        });
+    }
+
+    /// Reports every path of a template that starts with something that does not exist here. Whether there was none.
+    fn check_roots(&self, template: &ValueTemplate, node: &Node, roots: &[&str], variable: Option<&str>) -> bool {
         let mut sound = true;
         for used in template.paths() {
             let root = used.path.root();
@@ -155,31 +164,32 @@ impl<'n> Reader<'n> {
                 .as_text()
                 .and_then(|text| text.find(written))
                 .map_or(leaf.span, |at| leaf.span_inside(self.text, at, written.len()));
-            let known = roots.iter().copied().chain(variable);
-            self.unknown_root(codes::TEMPLATE_ROOT, place, written, root, known);
+            self.unknown_root(codes::TEMPLATE_ROOT, place, written, root, roots.iter().copied().chain(variable));
         }
-        sound.then_some(template)
+        sound
     }
 
-    /// Reports every text of a value that is no template. Whether there was one.
-    fn bad_leaves(&self, node: &Node) -> bool {
+    /// Reports what is wrong with the templates in each text of a value. Whether each text can be read.
+    fn check_leaves(&self, node: &Node, roots: &[&str], variable: Option<&str>) -> bool {
         match &node.value {
-            Yaml::Text(text) => {
-                let value = serde_json::Value::String(text.value.clone());
-                let Err(error) = ValueTemplate::parse(&value) else { return false };
-                let place = node.span_inside(self.text, error.offset, 1);
-                let problem = Diagnostic::error(codes::TEMPLATE_SYNTAX, place, &error.message);
-                self.problems.push(match &error.help {
-                    Some(help) => problem.help(help),
-                    None => problem,
-                });
-                true
+            Yaml::Text(text) => match ValueTemplate::parse(&serde_json::Value::String(text.value.clone())) {
+                Ok(template) => {
+                    self.check_roots(&template, node, roots, variable);
+                    true
+                }
+                Err(_) if self.problems.is_full() => false,
+                Err(error) => {
+                    self.bad_template(&error, node.span_inside(self.text, error.offset, 1));
+                    false
+                }
+            },
+            Yaml::List(items) => {
+                items.iter().filter(|item| !self.check_leaves(item, roots, variable)).count() == 0
             }
-            Yaml::List(items) => items.iter().filter(|item| self.bad_leaves(item)).count() > 0,
             Yaml::Mapping(mapping) => {
-                mapping.iter().filter(|entry| self.bad_leaves(&entry.value)).count() > 0
+                mapping.iter().filter(|entry| !self.check_leaves(&entry.value, roots, variable)).count() == 0
             }
-            _ => false,
+            _ => true,
         }
     }
 
@@ -213,7 +223,7 @@ impl<'n> Reader<'n> {
     fn unknown_root<'a>(
         &self,
         code: Code,
-        place: crate::diagnostic::Span,
+        place: Span,
         written: &str,
         root: &str,
         known: impl Iterator<Item = &'a str> + Clone,

@@ -78,14 +78,11 @@ impl<'n> Fields<'n> {
     pub fn required(&mut self, key: &'static str) -> Option<&'n Node> {
         let found = self.get(key);
         if found.is_none() {
-            self.problems.push(
-                Diagnostic::error(
-                    codes::MISSING_KEY,
-                    self.span.first_line(),
-                    format!("{} lacks `{key}`", self.what),
-                )
-                .label(format!("`{key}` is missing here")),
-            );
+            let first = self.mapping.entries.first().map(|entry| entry.key.span);
+            let place = first.unwrap_or(self.span.first_line());
+            let problem =
+                Diagnostic::error(codes::MISSING_KEY, place, format!("{} lacks `{key}`", self.what));
+            self.problems.push(problem.label(format!("`{key}` is missing here")));
         }
         found
     }
