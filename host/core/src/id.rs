@@ -124,6 +124,11 @@ impl ItemId {
         Ok(Self { path: path.to_owned(), version: version.map(str::to_owned) })
     }
 
+    /// Whether a text is the id of an item without a version.
+    pub(crate) fn is_path(text: &str) -> bool {
+        Self::parse(text).is_ok_and(|id| id.version.is_none())
+    }
+
     /// The id without its version: `acme/fetch`.
     pub fn path(&self) -> &str {
         &self.path

@@ -174,7 +174,9 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
     match &node.next {
         Next::End => {}
         Next::All(targets) => {
-            targets.iter().for_each(|target| add(Some(name(target)), TopologyEdgeKind::Always, None));
+            for target in targets {
+                add(Some(name(target)), TopologyEdgeKind::Always, None);
+            }
         }
         Next::First(list) => {
             for edge in list {

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use graph_core::capability::{CapabilityKind, Ceiling};
+use graph_core::capability::{CapabilityKind, Ceiling, ItemPattern};
 use graph_core::time::Timestamp;
-use graph_core::trust::{ItemPattern, Revocation, TrustStore, TrustedKey};
+use graph_core::trust::{Revocation, TrustStore, TrustedKey};
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::item::is_item_id;
-use crate::diagnostic::{nearest, printable};
+use crate::diagnostic::{excerpt, nearest};
 use crate::graph::{ItemType, Primary};
+use crate::id::ItemId;
 
 /// The longest pattern, in bytes.
 const LONGEST: usize = 512;
@@ -56,8 +56,7 @@ impl DispatchPattern {
     pub fn parse(text: &str) -> Result<Self, DispatchPatternError> {
         const EXAMPLE: &str = "such as `execute.tool.examples.*`";
         let fail = |reason: String, help: &str| {
-            let pattern = printable(text).chars().take(80).collect();
-            Err(DispatchPatternError { pattern, reason, help: help.to_owned() })
+            Err(DispatchPatternError { pattern: excerpt(text), reason, help: help.to_owned() })
         };
         if text.is_empty() {
             return fail("it is empty".to_owned(), EXAMPLE);
@@ -176,7 +175,7 @@ impl DispatchPatterns {
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
         let id = without_version(item_id);
         let whole_search = primary == Primary::Search && item_id.is_empty();
-        if !(whole_search || is_item_id(id)) {
+        if !(whole_search || ItemId::is_path(id)) {
             return false;
         }
         let name = capability_name(primary, item_type, id);

@@ -5,22 +5,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::dispatch::compile;
-use crate::diagnostic::printable;
-
-/// The longest id and pattern, in bytes.
-const LONGEST: usize = 255;
-
-/// Segments of ASCII letters, digits, `_` and `-`, joined by `/`; no version.
-pub(super) fn is_item_id(id: &str) -> bool {
-    let is_segment = |segment: &str| !segment.is_empty() && segment.bytes().all(is_id_byte);
-    id.len() <= LONGEST && id.split('/').all(is_segment)
-}
+use crate::diagnostic::excerpt;
+use crate::id::{ItemId, MAX_ITEM_ID};
 
 fn is_id_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Item ids that an entry of a manifest is about: `*` stands for any characters (`/` too), `?` for one, `[..]` for one
+/// Item ids that an entry of a manifest is about, or that a key may sign: `*` stands for any characters (`/` too), `?` for one, `[..]` for one
 /// of a set. Versions do not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -62,24 +54,23 @@ enum Token {
 impl ItemPattern {
     /// Reads a pattern.
     pub fn parse(text: &str) -> Result<Self, ItemPatternError> {
-        let fail = |reason: &str| {
-            let pattern = printable(text).chars().take(80).collect();
-            Err(ItemPatternError { pattern, reason: reason.to_owned() })
-        };
+        let fail = |reason: &str| Err(ItemPatternError { pattern: excerpt(text), reason: reason.to_owned() });
         if text.is_empty() {
             return fail("it is empty");
         }
-        if text.len() > LONGEST {
+        if text.len() > MAX_ITEM_ID {
             return fail("it is too long");
         }
         if text.contains('@') {
-            return fail("leave the version out: an entry covers all versions");
+            return fail("leave the version out: a pattern covers all versions");
         }
         if !text.bytes().all(|byte| is_id_byte(byte) || b"/*?[]!".contains(&byte)) {
             return fail("ids have letters, digits, `_`, `-` and `/`; patterns add `*`, `?` and `[..]`");
         }
-        if !text.contains(['*', '?', '[', ']', '!']) && !is_item_id(text) {
-            return fail("an id has no empty part");
+        if !text.contains(['*', '?', '[', ']', '!'])
+            && let Err(error) = ItemId::parse(text)
+        {
+            return fail(&error.to_string());
         }
         match compile(text) {
             Ok(compiled) => {
@@ -92,7 +83,7 @@ impl ItemPattern {
 
     /// Whether the pattern covers an item id, which has no version.
     pub fn matches(&self, id: &str) -> bool {
-        is_item_id(id) && self.compiled.matches(id)
+        ItemId::is_path(id) && self.compiled.matches(id)
     }
 
     /// The pattern as it was written.
@@ -230,11 +221,17 @@ mod tests {
             ("[!a-b]x", "bx", false),
             ("*", "a//b", false),
             ("*", "", false),
+            ("examples/*", "other/examples/x", false),
+            ("*", "examples/../x", false),
+            ("*", "examples/", false),
+            ("*", "examples/x\0", false),
+            ("*", "examples/\u{202e}x", false),
+            ("*", "acme/fetch@1", false),
             ("Acme/x", "acme/x", false),
         ] {
             assert_eq!(pattern(text).matches(id), expected, "{text} over {id}");
         }
-        for text in ["", "a@1", "a b", "a//b", "/a", "a/", "..", "a[", "é", "a\n"] {
+        for text in ["", "a@1", "a b", "a//b", "/a", "a/", "..", "a[", "é", "a\n", "a/..", "a\0"] {
             assert!(ItemPattern::parse(text).is_err(), "{text:?}");
         }
     }

@@ -7,9 +7,9 @@ use super::dispatch::{capability_name, without_version};
 use super::effective::{line, own_kind};
 use super::grant::{Access, CapabilityKind};
 use super::interface::{InterfaceName, Provision};
-use super::item::is_item_id;
-use crate::diagnostic::printable;
+use crate::diagnostic::excerpt_up_to;
 use crate::graph::{ItemType, Primary};
+use crate::id::ItemId;
 use crate::node::WantedInterface;
 
 /// A dispatch whose item id is written out in a graph.
@@ -91,7 +91,7 @@ fn write_dispatch(
     let mut names: Vec<(String, Vec<&str>)> = Vec::new();
     for used in dispatches {
         let whole_search = used.primary == Primary::Search && used.item_id.is_empty();
-        if !(whole_search || is_item_id(without_version(used.item_id))) {
+        if !(whole_search || ItemId::is_path(without_version(used.item_id))) {
             let entry = (used.item_id.to_owned(), None);
             if !ungrantable.contains(&entry) {
                 ungrantable.push(entry);
@@ -131,7 +131,7 @@ fn join_needs(
     let mut joined: BTreeMap<String, Needs> = BTreeMap::new();
     for item in items {
         let id = without_version(item.item_id);
-        if !is_item_id(id) {
+        if !ItemId::is_path(id) {
             ungrantable.push((item.item_id.to_owned(), None));
             continue;
         }
@@ -196,13 +196,7 @@ fn reasons(item: &ItemNeeds<'_>, kind: CapabilityKind) -> Vec<String> {
 
 /// A text of others as a part of one comment line: on one line, printable, cut to a readable length.
 fn comment(text: &str) -> String {
-    const LONGEST: usize = 160;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = printable(&line);
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.into_owned(),
-    }
+    excerpt_up_to(&text.split_whitespace().collect::<Vec<_>>().join(" "), 160)
 }
 
 #[cfg(test)]

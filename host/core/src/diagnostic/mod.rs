@@ -7,5 +7,5 @@ mod text;
 
 pub use codes::Code;
 pub use report::{Diagnostic, Diagnostics, Problems, Severity, Span};
-pub(crate) use text::{acts, excerpt, excerpt_of};
+pub(crate) use text::{acts, excerpt, excerpt_of, excerpt_up_to};
 pub use text::{nearest, printable};

@@ -46,21 +46,23 @@ pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
 
 /// A text from a document for a message: escaped, and cut where it is long.
 pub(crate) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let shown = printable(text).replace('\n', "\\n");
-    match shown.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", &shown[..at]),
-        None => shown,
-    }
+    excerpt_up_to(text, 60)
+}
+
+/// A text for a message: escaped, on one line, and of no more than so many characters.
+pub(crate) fn excerpt_up_to(text: &str, most: usize) -> String {
+    shortened(printable(text).replace('\n', "\\n").replace('\t', "\\t"), most)
 }
 
 /// A message of another library, which may quote a document at length, for a message of ours.
 pub(crate) fn excerpt_of(text: &str) -> String {
-    const LONGEST: usize = 300;
-    let shown = printable(text);
-    match shown.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", &shown[..at]),
-        None => shown.into_owned(),
+    shortened(printable(text).into_owned(), 300)
+}
+
+fn shortened(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
     }
 }
 

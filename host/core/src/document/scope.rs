@@ -147,7 +147,13 @@ impl<'n> Reader<'n> {
     }
 
     /// Reports every path of a template that starts with something that does not exist here. Whether there was none.
-    fn check_roots(&self, template: &ValueTemplate, node: &Node, roots: &[&str], variable: Option<&str>) -> bool {
+    fn check_roots(
+        &self,
+        template: &ValueTemplate,
+        node: &Node,
+        roots: &[&str],
+        variable: Option<&str>,
+    ) -> bool {
         let mut sound = true;
         for used in template.paths() {
             let root = used.path.root();
@@ -164,7 +170,13 @@ impl<'n> Reader<'n> {
                 .as_text()
                 .and_then(|text| text.find(written))
                 .map_or(leaf.span, |at| leaf.span_inside(self.text, at, written.len()));
-            self.unknown_root(codes::TEMPLATE_ROOT, place, written, root, roots.iter().copied().chain(variable));
+            self.unknown_root(
+                codes::TEMPLATE_ROOT,
+                place,
+                written,
+                root,
+                roots.iter().copied().chain(variable),
+            );
         }
         sound
     }

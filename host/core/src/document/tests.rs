@@ -49,7 +49,7 @@ fn codes(diagnostics: &Diagnostics, severity: Severity) -> Vec<&str> {
 
 /// A tool around a `config` that is given from its `start` on.
 fn tool(config: &str) -> String {
-    let config: String = config.lines().map(|line| format!("  {line}\n")).collect();
+    let config: String = config.lines().flat_map(|line| ["  ", line, "\n"]).collect();
     format!("tool_type: graph\nconfig:\n{config}")
 }
 
@@ -169,7 +169,7 @@ config:
 
 #[test]
 fn warnings_are_shown_with_their_places() {
-    let text = r#"tool_type: graph
+    let text = r"tool_type: graph
 permissions: [rye.execute.tool.*]
 config:
   start: [a, a]
@@ -186,7 +186,7 @@ config:
       next: [{ to: c, when: { path: result.ok, op: eq, value: true } }]
     c: { command: {} }
     lost: {}
-"#;
+";
     insta::assert_snapshot!(shown(&loaded(text).warnings));
 }
 
@@ -374,10 +374,11 @@ fn a_bare_config_points_into_its_document() {
 #[test]
 fn hostile_documents_are_refused_in_bounded_time() {
     let nodes = |count: usize, node: &str| {
-        let nodes: String = (0..count).map(|at| format!("    n{at}: {node}\n")).collect();
+        let nodes = (0..count).map(|at| format!("    n{at}: {node}\n")).collect::<Vec<_>>().concat();
         format!("tool_type: graph\nconfig:\n  start: n0\n  nodes:\n{nodes}")
     };
-    let chain: String = (0..30_000).map(|at| format!("    n{at}: {{ next: n{} }}\n", at + 1)).collect();
+    let chain: Vec<_> = (0..30_000).map(|at| format!("    n{at}: {{ next: n{} }}\n", at + 1)).collect();
+    let chain = chain.concat();
     for (name, text) in [
         ("unknown targets", nodes(30_000, "{ next: nowhere }")),
         ("unknown keys", nodes(30_000, "{ nxt: n0 }")),

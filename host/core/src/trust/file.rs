@@ -15,8 +15,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::key::VerifyingKey;
-use super::store::{ItemPattern, Revocation, TrustStore, TrustedKey};
-use crate::capability::{CapabilityKind, Ceiling};
+use super::store::{Revocation, TrustStore, TrustedKey};
+use crate::capability::{CapabilityKind, Ceiling, ItemPattern};
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes};
 use crate::limits::TaskLimits;
 use crate::time::Timestamp;

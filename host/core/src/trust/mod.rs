@@ -19,21 +19,16 @@ pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, 
 pub use statement::{
     ComponentStatement, PREDICATE_TYPE, Predicate, STATEMENT_TYPE, StatementError, make_statement,
 };
-pub use store::{ItemPattern, KeyName, KeyRefusal, ParsePatternError, Revocation, TrustStore, TrustedKey};
+pub use store::{KeyName, KeyRefusal, Revocation, TrustStore, TrustedKey};
 pub use structure::NotAComponent;
 pub use text::{CommentMark, TextRefusal, TextStanding, sign_text, verify_text};
 
-use crate::diagnostic::printable;
+use crate::diagnostic::excerpt_up_to;
 
 /// A text from outside as messages show it: on one line, of bounded length, without characters that a terminal would
 /// act on or that reorder the text around them.
 fn shown(text: &str) -> String {
-    const MOST: usize = 200;
-    let shown = printable(text).replace('\n', "\\n").replace('\t', "\\t");
-    match shown.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &shown[..end]),
-        None => shown,
-    }
+    excerpt_up_to(text, 200)
 }
 
 /// Refuses anything but an object at these places (RFC 6901), where there is something: a list of values in the order

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{objects_at, shown};
-use crate::capability::{CapabilityKind, Ceiling};
+use crate::capability::{CapabilityKind, Ceiling, InterfaceName};
 use crate::digest::Digest;
 use crate::id::ItemId;
 use crate::json;
@@ -178,7 +178,7 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
     };
     rule(
         "id",
-        is_item_id(&predicate.id),
+        ItemId::is_path(&predicate.id),
         "an item id is segments of letters, digits, `_` and `-`, joined by `/`",
     )?;
     rule(
@@ -192,7 +192,7 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
     }
     let mut seen = BTreeSet::new();
     for interface in &predicate.interfaces {
-        let holds = is_interface(interface) && seen.insert(interface);
+        let holds = InterfaceName::parse(interface).is_ok() && seen.insert(interface);
         if !holds {
             let reason = format!(
                 "`{}` is not an interface like `wasi:clocks/wall-clock@0.2.6`, or stands there twice",
@@ -221,42 +221,7 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
     )
 }
 
-/// An item id without a version.
-pub(super) fn is_item_id(id: &str) -> bool {
-    ItemId::parse(id).is_ok_and(|id| id.version().is_none())
-}
-
-/// Semantic Versioning 2.0.0, as far as its alphabet goes.
+/// Semantic Versioning 2.0.0, of bounded length.
 fn is_version(version: &str) -> bool {
-    let (numbers, rest) = match version.find(['-', '+']) {
-        Some(end) => (&version[..end], Some(&version[end + 1..])),
-        None => (version, None),
-    };
-    let is_number = |text: &str| {
-        !text.is_empty()
-            && text.bytes().all(|byte| byte.is_ascii_digit())
-            && (text == "0" || !text.starts_with('0'))
-    };
-    let tail = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
-    version.len() <= 128
-        && numbers.split('.').count() == 3
-        && numbers.split('.').all(is_number)
-        && rest.is_none_or(|rest| !rest.is_empty() && rest.bytes().all(tail))
-}
-
-/// `namespace:package/interface`, with a version or without.
-fn is_interface(name: &str) -> bool {
-    let (path, version) = match name.split_once('@') {
-        Some((path, version)) => (path, Some(version)),
-        None => (name, None),
-    };
-    let is_word = |word: &str| {
-        word.starts_with(|first: char| first.is_ascii_alphabetic())
-            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    let words = path.split_once(':').and_then(|(namespace, rest)| {
-        let (package, interface) = rest.split_once('/')?;
-        Some([namespace, package, interface])
-    });
-    words.is_some_and(|words| words.into_iter().all(is_word)) && version.is_none_or(is_version)
+    version.len() <= 128 && semver::Version::parse(version).is_ok()
 }

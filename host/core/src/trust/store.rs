@@ -5,61 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::key::{KeyId, VerifyingKey};
-use super::statement::is_item_id;
-use crate::capability::Ceiling;
+use crate::capability::{Ceiling, ItemPattern};
 use crate::time::Timestamp;
-
-/// Item ids that a key may sign: `*` stands for any characters, `/` too, `?` for one, `[..]` for one of a set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ItemPattern(glob::Pattern);
-
-/// A text is not an item pattern.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{pattern}` is not a pattern of item ids such as `examples/*`: {reason}")]
-pub struct ParsePatternError {
-    pattern: String,
-    reason: String,
-}
-
-impl ItemPattern {
-    /// Reads a pattern.
-    pub fn parse(text: &str) -> Result<Self, ParsePatternError> {
-        let error =
-            |reason: &str| ParsePatternError { pattern: super::shown(text), reason: reason.to_owned() };
-        if text.is_empty() {
-            return Err(error("it is empty"));
-        }
-        let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_-/*?[]!".contains(&byte);
-        if !text.bytes().all(known) {
-            return Err(error(
-                "ids have letters, digits, `_`, `-` and `/`; patterns add `*`, `?` and `[..]`",
-            ));
-        }
-        glob::Pattern::new(text).map(Self).map_err(|reason| error(reason.msg))
-    }
-
-    /// Whether the pattern covers an item id.
-    pub fn matches(&self, id: &str) -> bool {
-        is_item_id(id) && self.0.matches(id)
-    }
-
-    /// The pattern as it is written.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Display for ItemPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for ItemPattern {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
 
 /// From when on a key is revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,24 +205,6 @@ pub(super) mod tests {
             not_before: None,
             not_after: None,
             revoked: None,
-        }
-    }
-
-    #[test]
-    fn patterns_cover_ids_and_nothing_that_is_not_one() {
-        let covers = |pattern: &str, id: &str| ItemPattern::parse(pattern).unwrap().matches(id);
-        assert!(covers("examples/*", "examples/list-files"));
-        assert!(covers("examples/*", "examples/nodes/testkit"));
-        assert!(covers("a/b?", "a/bc"));
-        assert!(covers("a/[bc]", "a/c"));
-        assert!(!covers("examples/*", "examples"));
-        assert!(!covers("examples/*", "other/examples/x"));
-        assert!(!covers("a/b", "a/bc"));
-        for id in ["examples/../x", "examples/", "examples//x", "examples/x\0", "examples/\u{202e}x", ""] {
-            assert!(!covers("*", id) && !covers("examples/*", id), "{id:?}");
-        }
-        for pattern in ["", "a[", "a b", "a/..", "***", "a\0"] {
-            assert!(ItemPattern::parse(pattern).is_err(), "{pattern:?}");
         }
     }
 

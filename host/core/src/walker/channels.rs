@@ -93,16 +93,14 @@ impl Channels {
                 return Err(broken("a segment without the value it adds to"));
             }
             let digest = stored.digest(before);
-            match (stored.kind, slots.get_mut(&stored.channel)) {
-                (ValueKind::Segment, Some(slot)) => match (&mut slot.value, value) {
+            if let (ValueKind::Segment, Some(slot)) = (stored.kind, slots.get_mut(&stored.channel)) {
+                match (&mut slot.value, value) {
                     (Value::Array(list), Value::Array(added)) => list.extend(added),
                     _ => return Err(broken("a segment of something that is not a list")),
-                },
-                _ => {
-                    let reducer =
-                        declared.get(&stored.channel).map_or(Reducer::LastValue, |found| found.reducer);
-                    slots.insert(stored.channel.clone(), Slot { reducer, value, stamp: None });
                 }
+            } else {
+                let reducer = declared.get(&stored.channel).map_or(Reducer::LastValue, |found| found.reducer);
+                slots.insert(stored.channel.clone(), Slot { reducer, value, stamp: None });
             }
             digests.insert(stored.channel.clone(), digest);
         }

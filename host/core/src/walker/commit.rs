@@ -246,27 +246,28 @@ impl Walker {
         self.warnings.extend(warnings);
     }
 
-    /// The first `return` node of the superstep, in task order, with the output that it gives.
-    fn returned(&self, superstep: &Superstep) -> Option<Option<Value>> {
+    /// The first `return` node of the superstep, in task order.
+    fn returned(&self, superstep: &Superstep) -> Option<Returned> {
         let found = superstep
             .activated
             .iter()
             .find(|active| matches!(self.graph.node(active.node).kind, NodeKind::Return { .. }))?;
         let NodeKind::Return { output: Some(_) } = &self.graph.node(found.node).kind else {
-            return Some(None);
+            return Some(Returned { output: None });
         };
-        Some(match &superstep.tasks[found.tasks.clone()] {
+        let output = match &superstep.tasks[found.tasks.clone()] {
             [Task { state: state @ TaskState::Done(_), .. }] => Some(item_result(state)),
             _ => None,
-        })
+        };
+        Some(Returned { output })
     }
 
     /// Decides whether this boundary is the end.
-    fn conclude(&mut self, returned: Option<Option<Value>>, unmatched: &[(String, String)]) {
+    fn conclude(&mut self, returned: Option<Returned>, unmatched: &[(String, String)]) {
         for (node, candidates) in unmatched {
             self.warnings.push(format!("no edge of node `{node}` matches, its branch ends: {candidates}"));
         }
-        if let Some(output) = returned {
+        if let Some(Returned { output }) = returned {
             self.next.clear();
             self.deferred.clear();
             self.barriers.clear();
@@ -320,6 +321,12 @@ impl Walker {
         self.warnings.append(&mut warnings);
         value
     }
+}
+
+/// A `return` node has ended the run.
+struct Returned {
+    /// What it gives, if that is not the graph's own output.
+    output: Option<Value>,
 }
 
 /// The result of a task that answered with one.

@@ -6,18 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::channels::Channels;
-use super::event::{Effect, Event, Notice, Persist, PersistId, TaskReport, TimerId};
+use super::event::{Effect, Event, Notice, PersistId, TimerId};
 use super::routes::Step;
-use super::schedule::{Prepared, back_off, limit};
+use super::schedule::{Prepared, limit};
 use super::setup::{CheckpointRef, HandleError, Setup, Summary};
-use super::superstep::{Activated, Answer, Pending, Superstep, TaskState};
+use super::superstep::{Pending, Superstep, TaskState};
 use crate::digest::Digest;
-use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind, OnError, OnItemError};
-use crate::node::{Category, Failure, Outcome};
-use crate::record::{
-    Canonical, Checkpoint, EncodeError, End, ErrorCode, InterruptRecord, PendingOutcome, Record, RunError,
-    Source, Status, StatusRecord, TaskRecord, TaskSummary, TaskUse,
-};
+use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
+use crate::record::{Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary};
 use crate::time::Timestamp;
 
 /// Walks a graph in supersteps.
@@ -25,6 +21,10 @@ use crate::time::Timestamp;
 /// Give it [`Event`]s, perform the [`Effect`]s that come back, in order. The same graph, setup and events always give
 /// the same effects.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the run, and any may hold beside any"
+)]
 pub struct Walker {
     pub(super) graph: Arc<Graph>,
     pub(super) setup: Setup,
@@ -73,8 +73,8 @@ pub struct Walker {
     pub(super) released: bool,
     pub(super) cancel_requested: bool,
     pub(super) timed_out: bool,
-    persists: u64,
-    aborted: BTreeSet<(Arc<str>, u32)>,
+    pub(super) persists: u64,
+    pub(super) aborted: BTreeSet<(Arc<str>, u32)>,
 }
 
 /// Where the walker stands between events.
@@ -156,10 +156,10 @@ impl Walker {
         match event {
             Event::Started => self.start(now, &mut fx)?,
             Event::TaskDone { task, attempt, report } => {
-                self.task_done(now, &task, attempt, report, &mut fx)?
+                self.task_done(now, &task, attempt, report, &mut fx)?;
             }
             Event::Persisted(id) => self.persisted(id, &mut fx)?,
-            Event::PersistFailed { id, message } => self.persist_failed(id, message, &mut fx)?,
+            Event::PersistFailed { id, message } => self.persist_failed(id, &message, &mut fx)?,
             Event::Resumed(resume) => self.resume(now, resume, &mut fx)?,
             Event::TimerFired(timer) => self.timer(now, &timer, &mut fx),
             Event::CancelRequested => self.cancel(),
@@ -197,7 +197,7 @@ impl Walker {
             match self.phase {
                 Phase::Ready => self.advance(now, fx),
                 Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => {
-                    self.settle(now, fx)
+                    self.settle(now, fx);
                 }
                 Phase::Running if self.cancel_requested && self.running() == 0 => {
                     self.suspend(now, Status::Cancelled, None, fx);
@@ -299,46 +299,6 @@ impl Walker {
         }
     }
 
-    fn persisted(&mut self, id: PersistId, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
-        if id.0 > self.persists {
-            return Err(illegal("nothing with that id was to be persisted"));
-        }
-        match self.phase {
-            Phase::Boundary(wanted) if id >= wanted => self.phase = Phase::Ready,
-            Phase::Suspending(wanted) if id >= wanted => {
-                self.phase = Phase::Suspended;
-                fx.push(Effect::Suspend(self.status));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn persist_failed(
-        &mut self,
-        id: PersistId,
-        message: String,
-        fx: &mut Vec<Effect>,
-    ) -> Result<(), HandleError> {
-        if id.0 > self.persists {
-            return Err(illegal("nothing with that id was to be persisted"));
-        }
-        self.abort_all(fx);
-        self.superstep = None;
-        self.status = Status::Failed;
-        let error = RunError {
-            category: None,
-            code: ErrorCode::Storage,
-            message: format!("the run could not be stored: {message}"),
-            node: None,
-        };
-        fx.push(Effect::Emit(Notice::Stopped(error.clone())));
-        self.error = Some(error);
-        self.phase = Phase::Broken;
-        fx.push(Effect::Suspend(Status::Failed));
-        Ok(())
-    }
-
     fn timer(&mut self, now: Timestamp, timer: &TimerId, fx: &mut Vec<Effect>) {
         match timer {
             TimerId::RunTimeout => match self.phase {
@@ -385,379 +345,8 @@ impl Walker {
         }
     }
 
-    fn task_done(
-        &mut self,
-        now: Timestamp,
-        task: &Arc<str>,
-        attempt: u32,
-        report: TaskReport,
-        fx: &mut Vec<Effect>,
-    ) -> Result<(), HandleError> {
-        if self.aborted.remove(&(Arc::clone(task), attempt)) {
-            return Ok(());
-        }
-        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
-        let Some(&at) = superstep.by_id.get(task) else { return Err(illegal("there is no such task")) };
-        let found = &mut superstep.tasks[at];
-        if !matches!(found.state, TaskState::Running) || found.attempt != attempt {
-            return Err(illegal("that attempt is not running"));
-        }
-        found.used.fuel = found.used.fuel.saturating_add(report.fuel);
-        found.reserved = found.reserved.saturating_sub(report.fuel);
-        found.warnings.extend(report.warnings);
-        match report.result {
-            Ok(outcome) => self.answered(now, at, outcome, fx),
-            Err(failure) => self.failed(now, at, failure, fx),
-        }
-        self.start_ready(now, fx);
-        Ok(())
-    }
-
-    /// A running attempt has answered.
-    pub(super) fn answered(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
-        let outcome = match super::rye::unwrap(outcome) {
-            Ok(outcome) => outcome,
-            Err(failure) => return self.failed(now, at, failure, fx),
-        };
-        self.accept(now, at, outcome, fx);
-    }
-
-    /// Takes an answer, or the value of a node without an action, as it is.
-    pub(super) fn accept(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
-        let graph = Arc::clone(&self.graph);
-        let Some(superstep) = &mut self.superstep else { return };
-        let place = superstep.tasks[at].activated;
-        let node = graph.node(superstep.activated[place].node);
-        if let Outcome::Interrupt(payload) = outcome {
-            superstep.tasks[at].state = TaskState::Interrupted { payload: Arc::new(payload) };
-            return self.settled(now, at, fx);
-        }
-        let mut warnings = Vec::new();
-        let answer = {
-            let Some(superstep) = &self.superstep else { return };
-            let item = superstep.tasks[at].item.as_deref();
-            self.answer(node, &superstep.activated[place], item, Arc::new(outcome), &mut warnings)
-        };
-        let Some(superstep) = &mut self.superstep else { return };
-        superstep.tasks[at].warnings.append(&mut warnings);
-        match answer {
-            Ok(answer) => {
-                superstep.tasks[at].state = TaskState::Done(answer);
-                self.settled(now, at, fx);
-            }
-            Err(failure) => self.failed(now, at, failure, fx),
-        }
-    }
-
-    /// Checks an answer against what the node may do, and works out its writes.
-    pub(super) fn answer(
-        &self,
-        node: &Node,
-        active: &Activated,
-        item: Option<&Value>,
-        outcome: Arc<Outcome>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Answer, Failure> {
-        let mut assigned = Vec::new();
-        match &*outcome {
-            Outcome::Command { update, goto } => {
-                self.check_command(
-                    node,
-                    update.keys().map(String::as_str),
-                    goto.iter().map(|goto| &*goto.node),
-                )?;
-            }
-            Outcome::Result(result) => {
-                // A `foreach` node assigns once, from the list of its items' results.
-                if !node.assign.is_empty() && !matches!(node.kind, NodeKind::Foreach(_)) {
-                    assigned = self.assign(node, active, item, result, warnings)?;
-                }
-            }
-            Outcome::Interrupt(_) => {}
-        }
-        Ok(Answer { outcome, assigned })
-    }
-
-    pub(super) fn assign(
-        &self,
-        node: &Node,
-        active: &Activated,
-        item: Option<&Value>,
-        result: &Value,
-        warnings: &mut Vec<String>,
-    ) -> Result<Vec<(String, Value)>, Failure> {
-        let context = self.context(node, active);
-        let variable = match &node.kind {
-            NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
-            _ => None,
-        };
-        let scope = self
-            .scope(&context, active.argument.as_deref(), variable.zip(item))
-            .with("result", crate::template::Root::Value(result));
-        let values = node.assign.iter().map(|(channel, template)| {
-            Ok((channel.clone(), self.evaluate(template, &scope, node, warnings)?))
-        });
-        values.collect()
-    }
-
-    fn check_command<'a>(
-        &self,
-        node: &Node,
-        keys: impl Iterator<Item = &'a str>,
-        targets: impl Iterator<Item = &'a str>,
-    ) -> Result<(), Failure> {
-        let denied = |message: String| Failure::new(Category::Denied, message);
-        let empty = crate::graph::CommandGrant::default();
-        let grant = node.command.as_ref().unwrap_or(&empty);
-        for target in targets {
-            let found = self.graph.find(target);
-            if found.is_none() {
-                return Err(denied(format!(
-                    "node `{}` goes to `{target}`, which is not in the graph",
-                    node.name
-                )));
-            }
-            if !found.is_some_and(|found| grant.goto.contains(&found)) {
-                return Err(denied(format!(
-                    "node `{}` goes to `{target}`, which its `command: {{goto: [..]}}` does not list",
-                    node.name
-                )));
-            }
-        }
-        for key in keys {
-            if !grant.write.iter().any(|allowed| allowed == key) {
-                return Err(denied(format!(
-                    "node `{}` writes `{key}`, which its `command: {{write: [..]}}` does not list",
-                    node.name
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// A running attempt has failed: it is tried again, or the graph handles that, or the superstep fails.
-    pub(super) fn failed(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
-        let graph = Arc::clone(&self.graph);
-        let Some(superstep) = &mut self.superstep else { return };
-        let task = &mut superstep.tasks[at];
-        let node = graph.node(superstep.activated[task.activated].node);
-        let policy = &node.retry;
-        let again = task.attempt < policy.max_attempts
-            && failure.category != Category::Denied
-            && policy.retry_on.contains(&failure.category);
-        if again {
-            let due = now.after(back_off(policy, task.attempt, &self.setup.seed, &task.id));
-            let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
-            fx.push(Effect::Emit(Notice::Retrying {
-                task: Arc::clone(&task.id),
-                node: node.name.clone(),
-                attempt: task.attempt + 1,
-                due,
-                failure: failure.clone(),
-            }));
-            task.state = TaskState::Backoff { due, failure };
-            superstep.running -= 1;
-            self.persist_task(now, at, fx);
-            fx.push(Effect::SetTimer { timer, at: due });
-            return;
-        }
-        let is_item = task.item.is_some();
-        let state = self.give_up(node, failure, is_item);
-        if let Some(superstep) = &mut self.superstep {
-            superstep.tasks[at].state = state;
-        }
-        self.settled(now, at, fx);
-    }
-
-    /// What a failure that is not tried again makes of its task.
-    pub(super) fn give_up(&self, node: &Node, failure: Failure, is_item: bool) -> TaskState {
-        let by_item = match &node.kind {
-            NodeKind::Foreach(foreach) => is_item && foreach.on_item_error != OnItemError::Fail,
-            _ => false,
-        };
-        if by_item || node.on_error.is_some() || self.graph.on_error == OnError::Continue {
-            TaskState::Handled(failure)
-        } else {
-            TaskState::Failed(failure)
-        }
-    }
-
-    /// A running task has settled.
-    fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &mut self.superstep else { return };
-        superstep.running -= 1;
-        superstep.open -= 1;
-        let task = &superstep.tasks[at];
-        let place = task.activated;
-        let failure = match &task.state {
-            TaskState::Failed(failure) | TaskState::Handled(failure) => Some(failure.clone()),
-            _ => None,
-        };
-        if !matches!(task.state, TaskState::Interrupted { .. }) {
-            fx.push(Effect::Emit(Notice::TaskFinished {
-                task: Arc::clone(&task.id),
-                node: self.graph.node(superstep.activated[place].node).name.clone(),
-                attempts: task.attempt,
-                fuel: task.used.fuel,
-                failure,
-            }));
-        }
-        self.persist_task(now, at, fx);
-        if matches!(&self.node_kind(place), Some(NodeKind::Foreach(foreach)) if !foreach.parallel) {
-            self.release_items(place);
-        }
-    }
-
-    fn node_kind(&self, activated: usize) -> Option<&NodeKind> {
-        let superstep = self.superstep.as_ref()?;
-        Some(&self.graph.node(superstep.activated[activated].node).kind)
-    }
-
-    /// Persists what a task has come to, if there is anything to keep.
-    pub(super) fn persist_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        if self.setup.durability == Durability::Exit {
-            return;
-        }
-        self.write_task(now, at, fx);
-    }
-
-    pub(super) fn write_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        let (Some(superstep), Some(last)) = (&self.superstep, &self.last) else { return };
-        let task = &superstep.tasks[at];
-        let outcome = match &task.state {
-            TaskState::Done(answer) => PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) },
-            TaskState::Handled(failure) => PendingOutcome::Handled { failure: failure.clone() },
-            TaskState::Interrupted { payload } => PendingOutcome::Interrupted {
-                answered: u32::try_from(task.answers.len()).unwrap_or(u32::MAX),
-                payload: Canonical(Arc::clone(payload)),
-            },
-            TaskState::Backoff { due, failure } => {
-                PendingOutcome::Retrying { due: *due, failure: failure.clone() }
-            }
-            TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => return,
-        };
-        let record = Record::Task(TaskRecord {
-            at: now,
-            attempt: task.attempt,
-            checkpoint: last.digest,
-            dispatches: task.used.dispatches,
-            fuel: task.used.fuel,
-            namespace: self.setup.identity.namespace.clone(),
-            node: self.graph.node(superstep.activated[task.activated].node).name.clone(),
-            outcome,
-            run: self.setup.identity.run.clone(),
-            sequence: last.sequence,
-            task: task.id.to_string(),
-            warnings: task.warnings.clone(),
-        });
-        self.persist(record, fx);
-    }
-
-    /// Hands a record out to be persisted.
-    pub(super) fn persist(&mut self, record: Record, fx: &mut Vec<Effect>) -> PersistId {
-        self.persists += 1;
-        let id = PersistId(self.persists);
-        fx.push(Effect::Persist(Box::new(Persist {
-            id,
-            record,
-            encoded: None,
-            step: self.step,
-            values: Vec::new(),
-        })));
-        id
-    }
-
-    /// Makes a boundary known: persists it, unless the run's durability leaves that to its end.
-    pub(super) fn reach_boundary(&mut self, fx: &mut Vec<Effect>) {
-        if self.setup.durability == Durability::Exit && self.end.is_none() {
-            self.phase = Phase::Ready;
-            return;
-        }
-        self.phase = match self.write_checkpoint(fx) {
-            Ok(id) => Phase::Boundary(id),
-            Err(error) => return self.unwritable(&error, fx),
-        };
-    }
-
-    fn unwritable(&mut self, error: &EncodeError, fx: &mut Vec<Effect>) {
-        self.status = Status::Failed;
-        self.error = Some(RunError {
-            category: None,
-            code: ErrorCode::Storage,
-            message: error.to_string(),
-            node: None,
-        });
-        self.phase = Phase::Broken;
-        fx.push(Effect::Suspend(Status::Failed));
-    }
-
-    /// Persists the newest boundary.
-    pub(super) fn write_checkpoint(&mut self, fx: &mut Vec<Effect>) -> Result<PersistId, EncodeError> {
-        let source = self.unwritten.take().unwrap_or(Source::Superstep);
-        let checkpoint = self.checkpoint(source);
-        let result_digest = checkpoint.result;
-        let record = Record::Checkpoint(Box::new(checkpoint));
-        let (body, digest) = record.encode()?;
-        self.last = Some(CheckpointRef { sequence: self.sequence, digest, result_digest });
-        self.persists += 1;
-        let id = PersistId(self.persists);
-        let values = self.channels.take_unpersisted();
-        let encoded = Some((body, digest));
-        fx.push(Effect::Persist(Box::new(Persist { id, record, encoded, step: self.step, values })));
-        Ok(id)
-    }
-
-    /// Counts by node name; nodes that count nothing are left out.
-    fn counted(&self, counts: &[u64]) -> BTreeMap<String, u64> {
-        let counted = self.graph.nodes.iter().zip(counts).filter(|(_, count)| **count > 0);
-        counted.map(|(node, count)| (node.name.clone(), *count)).collect()
-    }
-
-    fn checkpoint(&mut self, source: Source) -> Checkpoint {
-        let name = |node: NodeIndex| self.graph.node(node).name.clone();
-        let barriers =
-            self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, arrived)| {
-                let waits = self.graph.node(*barrier).wait_for.iter();
-                (
-                    name(*barrier),
-                    waits.filter(|node| arrived.contains(node)).map(|node| name(*node)).collect(),
-                )
-            });
-        let mut checkpoint = Checkpoint {
-            at: self.at,
-            barriers: barriers.collect(),
-            channels: self.channels.stamps(),
-            deferred: self.deferred.iter().map(|step| step.record(&self.graph)).collect(),
-            end: self.end.clone(),
-            errors_continued: self.errors_continued,
-            executions: self.counted(&self.executions),
-            fuel: self.fuel,
-            graph: self.graph.digest,
-            inputs: self.inputs_digest,
-            namespace: self.setup.identity.namespace.clone(),
-            next: self.next.iter().map(|step| step.record(&self.graph)).collect(),
-            parent: self.last.map(|last| last.digest),
-            pins: self.setup.pins,
-            result: crate::record::ResultDigest(Digest::from_bytes([0; 32])),
-            run: self.setup.identity.run.clone(),
-            seed: self.setup.seed,
-            sequence: self.sequence,
-            source,
-            step: self.step,
-            tasks: std::mem::take(&mut self.tasks_unwritten),
-            visited: self.visited[self.visited_written..].iter().map(|node| name(*node)).collect(),
-            visited_digest: self.visited_digest,
-            visits: self.counted(&self.visits),
-            warnings: self.warnings[self.warnings_written..].to_vec(),
-        };
-        self.visited_written = self.visited.len();
-        self.warnings_written = self.warnings.len();
-        checkpoint.result = checkpoint.result_digest();
-        checkpoint
-    }
-
     /// Gives up on everything that is running.
-    fn abort_all(&mut self, fx: &mut Vec<Effect>) {
+    pub(super) fn abort_all(&mut self, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
         for task in superstep.tasks.iter_mut().filter(|task| matches!(task.state, TaskState::Running)) {
             fx.push(Effect::Abort { task: Arc::clone(&task.id), attempt: task.attempt });
@@ -809,34 +398,6 @@ impl Walker {
         self.error = error;
         let id = self.write_status(now, fx);
         self.phase = Phase::Suspending(id);
-    }
-
-    /// Persists the status as it stands.
-    pub(super) fn write_status(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> PersistId {
-        let (checkpoint, sequence) =
-            self.last.map_or((Digest::from_bytes([0; 32]), 0), |last| (last.digest, last.sequence));
-        let record = Record::Status(StatusRecord {
-            at: now,
-            checkpoint,
-            error: self.error.clone(),
-            interrupts: self.interrupts.clone(),
-            namespace: self.setup.identity.namespace.clone(),
-            released: self.released,
-            run: self.setup.identity.run.clone(),
-            sequence,
-            status: self.status,
-            tasks: self.pending_use(),
-            warnings: self.warnings[self.warnings_written..].to_vec(),
-        });
-        self.persist(record, fx)
-    }
-
-    fn pending_use(&self) -> BTreeMap<String, TaskUse> {
-        let left = self.pending.0.iter().map(|(task, left)| {
-            let node = self.graph.node(left.node).name.clone();
-            (task.to_string(), TaskUse { dispatches: left.used.dispatches, fuel: left.used.fuel, node })
-        });
-        left.collect()
     }
 
     /// The run as it stands.

@@ -5,6 +5,7 @@ mod channels;
 mod commit;
 mod event;
 mod machine;
+mod records;
 mod reduce;
 mod resume;
 mod routes;
@@ -12,6 +13,7 @@ mod rye;
 mod schedule;
 mod setup;
 mod superstep;
+mod tasks;
 
 pub use event::{
     Answers, ChannelChange, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport, TaskSpec, TimerId,

@@ -59,7 +59,7 @@ impl Walker {
         let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
         let (visited, just_visited) = (nodes(&visited)?, nodes(&checkpoint.visited)?);
 
-        let mut walker = Self::with(Arc::clone(&graph), setup, channels);
+        let mut walker = Self::with(graph, setup, channels);
         walker.sequence = checkpoint.sequence;
         walker.step = checkpoint.step;
         walker.at = checkpoint.at;
@@ -85,7 +85,7 @@ impl Walker {
             walker.error = status.error;
             // Answers may have been persisted after the status: what has its answer is no longer asked.
             let asked_by_tasks = |asked: &InterruptRecord| walker.pending.0.contains_key(&task_of(&asked.id));
-            let mut interrupts = walker.pending.interrupts(&graph);
+            let mut interrupts = walker.pending.interrupts(&walker.graph);
             interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
             if walker.status == Status::Interrupted && interrupts.is_empty() {
                 walker.status = Status::Running;

@@ -150,7 +150,7 @@ impl Walker {
             if matches!(node.kind, NodeKind::Return { .. }) {
                 continue;
             }
-            if self.go_by_error(superstep, place, node, &mut routes) {
+            if go_by_error(superstep, place, node, &mut routes) {
                 continue;
             }
             if !self.go_by_command(superstep, place, &mut routes) {
@@ -158,17 +158,6 @@ impl Walker {
             }
         }
         Ok(routes)
-    }
-
-    fn go_by_error(&self, superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
-        let active = &superstep.activated[place];
-        match (node_failure(node, superstep, place), node.on_error) {
-            (Some(_), Some(target)) => {
-                routes.go(active.node, target);
-                true
-            }
-            _ => false,
-        }
     }
 
     fn go_by_command(&self, superstep: &Superstep, place: usize, routes: &mut Routes) -> bool {
@@ -320,6 +309,18 @@ impl Walker {
             message: barrier.map_or_else(|| "nothing is next".to_owned(), |barrier| self.stall_text(barrier)),
             node: barrier.map(|barrier| self.graph.node(barrier).name.clone()),
         }
+    }
+}
+
+/// Goes where the failure of a node leads, if it has failed and that leads anywhere.
+fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
+    let active = &superstep.activated[place];
+    match (node_failure(node, superstep, place), node.on_error) {
+        (Some(_), Some(target)) => {
+            routes.go(active.node, target);
+            true
+        }
+        _ => false,
     }
 }
 

@@ -249,19 +249,18 @@ impl Walker {
     fn bind_dispatch(&self, task: &mut Task, node: &Node, active: &Activated, item: Option<(&str, &Value)>) {
         let Some(action) = &node.action else { return };
         let prepared = &self.prepared[active.node.0 as usize];
-        let dispatch = match &prepared.dispatch {
-            Some(known) => known.clone(),
-            None => {
-                let context = self.context(node, active);
-                let scope = self.scope(&context, active.argument.as_deref(), item);
-                match self.evaluate(&action.item_id, &scope, node, &mut task.warnings) {
-                    Ok(Value::String(id)) => self.permit(node, action, prepared.narrowed.as_ref(), &id),
-                    Ok(other) => Err(Failure::new(
-                        Category::InvalidInput,
-                        format!("`item_id` must be a string, and is {}", super::reduce::kind(&other)),
-                    )),
-                    Err(failure) => Err(failure),
-                }
+        let dispatch = if let Some(known) = &prepared.dispatch {
+            known.clone()
+        } else {
+            let context = self.context(node, active);
+            let scope = self.scope(&context, active.argument.as_deref(), item);
+            match self.evaluate(&action.item_id, &scope, node, &mut task.warnings) {
+                Ok(Value::String(id)) => self.permit(node, action, prepared.narrowed.as_ref(), &id),
+                Ok(other) => Err(Failure::new(
+                    Category::InvalidInput,
+                    format!("`item_id` must be a string, and is {}", super::reduce::kind(&other)),
+                )),
+                Err(failure) => Err(failure),
             }
         };
         match dispatch {

@@ -14,12 +14,13 @@
 //! assert_eq!(problems.len(), 1);
 //! ```
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::node::{Entry, Mapping, Node, Yaml};
 use super::units::{parse_duration, parse_size};
-use crate::diagnostic::{Diagnostic, Problems, Span, codes, nearest, printable};
+use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, nearest, printable};
 
 /// A mapping that is being read. Every key that is asked for is known from then on; [`Fields::finish`] reports the
 /// others.
@@ -265,38 +266,36 @@ impl Node {
 
     /// A duration: `5s`, or a number of seconds.
     pub fn duration(&self, what: &str, problems: &Problems) -> Option<Duration> {
-        let parsed = match &self.value {
-            Yaml::Text(text) => parse_duration(&text.value),
-            Yaml::Number(number) => parse_duration(&number.to_string()),
-            _ => {
-                self.wrong_type(what, "a duration such as `5s`", problems);
-                return None;
-            }
-        };
-        parsed
-            .map_err(|error| {
-                let problem = Diagnostic::error(codes::BAD_DURATION, self.span, format!("{what}: {error}"));
-                problems.push(problem.label("not a duration"));
-            })
-            .ok()
+        self.measure(what, ("a duration", "5s"), parse_duration, codes::BAD_DURATION, problems)
     }
 
     /// A size in bytes: `64KiB`, or a number.
     pub fn size(&self, what: &str, problems: &Problems) -> Option<u64> {
+        self.measure(what, ("a size", "64KiB"), parse_size, codes::BAD_SIZE, problems)
+    }
+
+    /// A number with a unit, of a kind that is named with an example.
+    fn measure<T, E: Display>(
+        &self,
+        what: &str,
+        (kind, example): (&str, &str),
+        parse: impl Fn(&str) -> Result<T, E>,
+        code: Code,
+        problems: &Problems,
+    ) -> Option<T> {
         let parsed = match &self.value {
-            Yaml::Text(text) => parse_size(&text.value),
-            Yaml::Number(number) => parse_size(&number.to_string()),
+            Yaml::Text(text) => parse(&text.value),
+            Yaml::Number(number) => parse(&number.to_string()),
             _ => {
-                self.wrong_type(what, "a size such as `64KiB`", problems);
+                self.wrong_type(what, &format!("{kind} such as `{example}`"), problems);
                 return None;
             }
         };
-        parsed
-            .map_err(|error| {
-                let problem = Diagnostic::error(codes::BAD_SIZE, self.span, format!("{what}: {error}"));
-                problems.push(problem.label("not a size"));
-            })
-            .ok()
+        let report = |error: E| {
+            let problem = Diagnostic::error(code, self.span, format!("{what}: {error}"));
+            problems.push(problem.label(format!("not {kind}")));
+        };
+        parsed.map_err(report).ok()
     }
 
     /// One of a few words.

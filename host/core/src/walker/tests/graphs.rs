@@ -27,6 +27,12 @@ pub(super) struct Shape {
     waits: Vec<u8>,
 }
 
+impl Shape {
+    fn flag(&self, bit: u8) -> bool {
+        self.flags & (1 << bit) != 0
+    }
+}
+
 /// What a random graph is like.
 #[derive(Clone, Debug)]
 pub(super) struct Sketch {
@@ -50,8 +56,48 @@ pub(super) fn sketches() -> impl Strategy<Value = Sketch> {
         .prop_map(|(nodes, start, switches, salt)| Sketch { nodes, start, switches, salt })
 }
 
-fn template(value: Value) -> ValueTemplate {
-    ValueTemplate::parse(&value).unwrap()
+fn template(value: &Value) -> ValueTemplate {
+    ValueTemplate::parse(value).unwrap()
+}
+
+fn condition(value: &Value) -> Condition {
+    Condition::from_json(value).unwrap()
+}
+
+fn kind_of(at: usize, shape: &Shape) -> NodeKind {
+    match shape.kind % 7 {
+        1 | 2 => NodeKind::Foreach(Foreach {
+            over: template(&json!([1, 2, 3])),
+            variable: "x".to_owned(),
+            collect: Some("log".to_owned()),
+            parallel: shape.kind % 7 == 1,
+            on_item_error: [OnItemError::Fail, OnItemError::KeepNull, OnItemError::Skip]
+                [usize::from(shape.flags % 3)],
+        }),
+        3 if at > 0 => NodeKind::Return { output: None },
+        _ => NodeKind::Default,
+    }
+}
+
+fn next_of(targets: Vec<NodeIndex>, shape: &Shape) -> Next {
+    match (targets.is_empty(), shape.flag(0)) {
+        (true, _) => Next::End,
+        (false, false) => Next::All(targets),
+        (false, true) => Next::First(vec![
+            Edge {
+                to: targets[..1].to_vec(),
+                when: Some(condition(&json!({"path": "result.n", "op": "lt", "value": 3}))),
+                label: None,
+            },
+            Edge {
+                to: targets,
+                when: shape
+                    .flag(1)
+                    .then(|| condition(&json!({"path": "state.sum", "op": "lt", "value": 20}))),
+                label: None,
+            },
+        ]),
+    }
 }
 
 /// Makes a graph of a sketch.
@@ -61,7 +107,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     // A barrier is activated by its nodes alone.
     let is_barrier = |index: NodeIndex| {
         let shape = &sketch.nodes[index.0 as usize];
-        !shape.waits.is_empty() && shape.kind % 5 == 0
+        !shape.waits.is_empty() && shape.kind.is_multiple_of(5)
     };
     let targets = |bytes: &[u8]| {
         let mut targets: Vec<NodeIndex> =
@@ -79,55 +125,25 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     }
     let nodes = sketch.nodes.iter().enumerate().map(|(at, shape)| {
         let barrier = is_barrier(NodeIndex(u32::try_from(at).unwrap()));
-        let flag = |bit: u8| shape.flags & (1 << bit) != 0;
-        let kind = match shape.kind % 7 {
-            1 | 2 => NodeKind::Foreach(Foreach {
-                over: template(json!([1, 2, 3])),
-                variable: "x".to_owned(),
-                collect: Some("log".to_owned()),
-                parallel: shape.kind % 7 == 1,
-                on_item_error: [OnItemError::Fail, OnItemError::KeepNull, OnItemError::Skip]
-                    [usize::from(shape.flags % 3)],
-            }),
-            3 if at > 0 => NodeKind::Return { output: None },
-            _ => NodeKind::Default,
-        };
-        let next_to = targets(&shape.next);
-        let next = match (next_to.is_empty(), flag(0)) {
-            (true, _) => Next::End,
-            (false, false) => Next::All(next_to),
-            (false, true) => Next::First(vec![
-                Edge {
-                    to: next_to[..1].to_vec(),
-                    when: Some(
-                        Condition::from_json(&json!({"path": "result.n", "op": "lt", "value": 3})).unwrap(),
-                    ),
-                    label: None,
-                },
-                Edge {
-                    to: next_to.clone(),
-                    when: flag(1).then(|| {
-                        Condition::from_json(&json!({"path": "state.sum", "op": "lt", "value": 20})).unwrap()
-                    }),
-                    label: None,
-                },
-            ]),
-        };
+        let flag = |bit| shape.flag(bit);
+        let kind = kind_of(at, shape);
+        let idle = matches!(kind, NodeKind::Return { .. }) || (flag(3) && flag(4));
+        let next = next_of(targets(&shape.next), shape);
         let foreach = matches!(kind, NodeKind::Foreach(_));
-        let mut assign = vec![("log".to_owned(), template(json!(["${node.name}"])))];
+        let mut assign = vec![("log".to_owned(), template(&json!(["${node.name}"])))];
         if !foreach {
-            assign.push(("sum".to_owned(), template(json!("${result.n || 1}"))));
+            assign.push(("sum".to_owned(), template(&json!("${result.n || 1}"))));
             if flag(2) {
-                assign.push(("shared".to_owned(), template(json!("${state.log | length}"))));
+                assign.push(("shared".to_owned(), template(&json!("${state.log | length}"))));
             }
         }
         Node {
             name: format!("n{at}"),
-            action: (!matches!(kind, NodeKind::Return { .. }) && !(flag(3) && flag(4))).then(|| Action {
+            action: (!idle).then(|| Action {
                 primary: Primary::Execute,
                 item_type: ItemType::Tool,
-                item_id: template(json!("t/double")),
-                params: template(json!({"seen": "${state.sum}", "x": "${x}"})),
+                item_id: template(&json!("t/double")),
+                params: template(&json!({"seen": "${state.sum}", "x": "${x}"})),
             }),
             kind,
             assign,

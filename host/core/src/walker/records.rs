@@ -1,0 +1,232 @@
+//! The records of a run: what is handed out to be persisted, and what the store says to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Walker;
+use super::event::{Effect, Notice, Persist, PersistId};
+use super::machine::{Phase, illegal};
+use super::setup::{CheckpointRef, HandleError};
+use super::superstep::TaskState;
+use crate::digest::Digest;
+use crate::graph::{Durability, NodeIndex};
+use crate::record::{
+    Canonical, Checkpoint, EncodeError, ErrorCode, PendingOutcome, Record, RunError, Source, Status,
+    StatusRecord, TaskRecord, TaskUse,
+};
+use crate::time::Timestamp;
+
+impl Walker {
+    /// The store has taken a record.
+    pub(super) fn persisted(&mut self, id: PersistId, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
+        if id.0 > self.persists {
+            return Err(illegal("nothing with that id was to be persisted"));
+        }
+        match self.phase {
+            Phase::Boundary(wanted) if id >= wanted => self.phase = Phase::Ready,
+            Phase::Suspending(wanted) if id >= wanted => {
+                self.phase = Phase::Suspended;
+                fx.push(Effect::Suspend(self.status));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The store has refused a record: the run cannot go on.
+    pub(super) fn persist_failed(
+        &mut self,
+        id: PersistId,
+        message: &str,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
+        if id.0 > self.persists {
+            return Err(illegal("nothing with that id was to be persisted"));
+        }
+        self.abort_all(fx);
+        self.superstep = None;
+        self.status = Status::Failed;
+        let error = RunError {
+            category: None,
+            code: ErrorCode::Storage,
+            message: format!("the run could not be stored: {message}"),
+            node: None,
+        };
+        fx.push(Effect::Emit(Notice::Stopped(error.clone())));
+        self.error = Some(error);
+        self.phase = Phase::Broken;
+        fx.push(Effect::Suspend(Status::Failed));
+        Ok(())
+    }
+
+    /// Persists what a task has come to, if there is anything to keep.
+    pub(super) fn persist_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
+        if self.setup.durability == Durability::Exit {
+            return;
+        }
+        self.write_task(now, at, fx);
+    }
+
+    pub(super) fn write_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
+        let (Some(superstep), Some(last)) = (&self.superstep, &self.last) else { return };
+        let task = &superstep.tasks[at];
+        let outcome = match &task.state {
+            TaskState::Done(answer) => PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) },
+            TaskState::Handled(failure) => PendingOutcome::Handled { failure: failure.clone() },
+            TaskState::Interrupted { payload } => PendingOutcome::Interrupted {
+                answered: u32::try_from(task.answers.len()).unwrap_or(u32::MAX),
+                payload: Canonical(Arc::clone(payload)),
+            },
+            TaskState::Backoff { due, failure } => {
+                PendingOutcome::Retrying { due: *due, failure: failure.clone() }
+            }
+            TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => return,
+        };
+        let record = Record::Task(TaskRecord {
+            at: now,
+            attempt: task.attempt,
+            checkpoint: last.digest,
+            dispatches: task.used.dispatches,
+            fuel: task.used.fuel,
+            namespace: self.setup.identity.namespace.clone(),
+            node: self.graph.node(superstep.activated[task.activated].node).name.clone(),
+            outcome,
+            run: self.setup.identity.run.clone(),
+            sequence: last.sequence,
+            task: task.id.to_string(),
+            warnings: task.warnings.clone(),
+        });
+        self.persist(record, fx);
+    }
+
+    /// Hands a record out to be persisted.
+    pub(super) fn persist(&mut self, record: Record, fx: &mut Vec<Effect>) -> PersistId {
+        self.persists += 1;
+        let id = PersistId(self.persists);
+        fx.push(Effect::Persist(Box::new(Persist {
+            id,
+            record,
+            encoded: None,
+            step: self.step,
+            values: Vec::new(),
+        })));
+        id
+    }
+
+    /// Makes a boundary known: persists it, unless the run's durability leaves that to its end.
+    pub(super) fn reach_boundary(&mut self, fx: &mut Vec<Effect>) {
+        if self.setup.durability == Durability::Exit && self.end.is_none() {
+            self.phase = Phase::Ready;
+            return;
+        }
+        self.phase = match self.write_checkpoint(fx) {
+            Ok(id) => Phase::Boundary(id),
+            Err(error) => return self.unwritable(&error, fx),
+        };
+    }
+
+    pub(super) fn unwritable(&mut self, error: &EncodeError, fx: &mut Vec<Effect>) {
+        self.status = Status::Failed;
+        self.error = Some(RunError {
+            category: None,
+            code: ErrorCode::Storage,
+            message: error.to_string(),
+            node: None,
+        });
+        self.phase = Phase::Broken;
+        fx.push(Effect::Suspend(Status::Failed));
+    }
+
+    /// Persists the newest boundary.
+    pub(super) fn write_checkpoint(&mut self, fx: &mut Vec<Effect>) -> Result<PersistId, EncodeError> {
+        let source = self.unwritten.take().unwrap_or(Source::Superstep);
+        let checkpoint = self.checkpoint(source);
+        let result_digest = checkpoint.result;
+        let record = Record::Checkpoint(Box::new(checkpoint));
+        let (body, digest) = record.encode()?;
+        self.last = Some(CheckpointRef { sequence: self.sequence, digest, result_digest });
+        self.persists += 1;
+        let id = PersistId(self.persists);
+        let values = self.channels.take_unpersisted();
+        let encoded = Some((body, digest));
+        fx.push(Effect::Persist(Box::new(Persist { id, record, encoded, step: self.step, values })));
+        Ok(id)
+    }
+
+    /// Counts by node name; nodes that count nothing are left out.
+    pub(super) fn counted(&self, counts: &[u64]) -> BTreeMap<String, u64> {
+        let counted = self.graph.nodes.iter().zip(counts).filter(|(_, count)| **count > 0);
+        counted.map(|(node, count)| (node.name.clone(), *count)).collect()
+    }
+
+    fn checkpoint(&mut self, source: Source) -> Checkpoint {
+        let name = |node: NodeIndex| self.graph.node(node).name.clone();
+        let barriers =
+            self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, arrived)| {
+                let waits = self.graph.node(*barrier).wait_for.iter();
+                (
+                    name(*barrier),
+                    waits.filter(|node| arrived.contains(node)).map(|node| name(*node)).collect(),
+                )
+            });
+        let mut checkpoint = Checkpoint {
+            at: self.at,
+            barriers: barriers.collect(),
+            channels: self.channels.stamps(),
+            deferred: self.deferred.iter().map(|step| step.record(&self.graph)).collect(),
+            end: self.end.clone(),
+            errors_continued: self.errors_continued,
+            executions: self.counted(&self.executions),
+            fuel: self.fuel,
+            graph: self.graph.digest,
+            inputs: self.inputs_digest,
+            namespace: self.setup.identity.namespace.clone(),
+            next: self.next.iter().map(|step| step.record(&self.graph)).collect(),
+            parent: self.last.map(|last| last.digest),
+            pins: self.setup.pins,
+            result: crate::record::ResultDigest(Digest::from_bytes([0; 32])),
+            run: self.setup.identity.run.clone(),
+            seed: self.setup.seed,
+            sequence: self.sequence,
+            source,
+            step: self.step,
+            tasks: std::mem::take(&mut self.tasks_unwritten),
+            visited: self.visited[self.visited_written..].iter().map(|node| name(*node)).collect(),
+            visited_digest: self.visited_digest,
+            visits: self.counted(&self.visits),
+            warnings: self.warnings[self.warnings_written..].to_vec(),
+        };
+        self.visited_written = self.visited.len();
+        self.warnings_written = self.warnings.len();
+        checkpoint.result = checkpoint.result_digest();
+        checkpoint
+    }
+
+    /// Persists the status as it stands.
+    pub(super) fn write_status(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> PersistId {
+        let (checkpoint, sequence) =
+            self.last.map_or((Digest::from_bytes([0; 32]), 0), |last| (last.digest, last.sequence));
+        let record = Record::Status(StatusRecord {
+            at: now,
+            checkpoint,
+            error: self.error.clone(),
+            interrupts: self.interrupts.clone(),
+            namespace: self.setup.identity.namespace.clone(),
+            released: self.released,
+            run: self.setup.identity.run.clone(),
+            sequence,
+            status: self.status,
+            tasks: self.pending_use(),
+            warnings: self.warnings[self.warnings_written..].to_vec(),
+        });
+        self.persist(record, fx)
+    }
+
+    fn pending_use(&self) -> BTreeMap<String, TaskUse> {
+        let left = self.pending.0.iter().map(|(task, left)| {
+            let node = self.graph.node(left.node).name.clone();
+            (task.to_string(), TaskUse { dispatches: left.used.dispatches, fuel: left.used.fuel, node })
+        });
+        left.collect()
+    }
+}

@@ -1,0 +1,246 @@
+//! What becomes of a task: its answer is taken, its failure is handled, and either way it settles.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Walker;
+use super::event::{Effect, Notice, TaskReport, TimerId};
+use super::machine::illegal;
+use super::schedule::back_off;
+use super::setup::HandleError;
+use super::superstep::{Activated, Answer, TaskState};
+use crate::graph::{Node, NodeKind, OnError, OnItemError};
+use crate::node::{Category, Failure, Outcome};
+use crate::time::Timestamp;
+
+impl Walker {
+    /// A running attempt has come to something.
+    pub(super) fn task_done(
+        &mut self,
+        now: Timestamp,
+        task: &Arc<str>,
+        attempt: u32,
+        report: TaskReport,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
+        if self.aborted.remove(&(Arc::clone(task), attempt)) {
+            return Ok(());
+        }
+        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
+        let Some(&at) = superstep.by_id.get(task) else { return Err(illegal("there is no such task")) };
+        let found = &mut superstep.tasks[at];
+        if !matches!(found.state, TaskState::Running) || found.attempt != attempt {
+            return Err(illegal("that attempt is not running"));
+        }
+        found.used.fuel = found.used.fuel.saturating_add(report.fuel);
+        found.reserved = found.reserved.saturating_sub(report.fuel);
+        found.warnings.extend(report.warnings);
+        match report.result {
+            Ok(outcome) => self.answered(now, at, outcome, fx),
+            Err(failure) => self.failed(now, at, failure, fx),
+        }
+        self.start_ready(now, fx);
+        Ok(())
+    }
+
+    /// A running attempt has answered.
+    pub(super) fn answered(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
+        let outcome = match super::rye::unwrap(outcome) {
+            Ok(outcome) => outcome,
+            Err(failure) => return self.failed(now, at, failure, fx),
+        };
+        self.accept(now, at, outcome, fx);
+    }
+
+    /// Takes an answer, or the value of a node without an action, as it is.
+    pub(super) fn accept(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
+        let graph = Arc::clone(&self.graph);
+        let Some(superstep) = &mut self.superstep else { return };
+        let place = superstep.tasks[at].activated;
+        let node = graph.node(superstep.activated[place].node);
+        if let Outcome::Interrupt(payload) = outcome {
+            superstep.tasks[at].state = TaskState::Interrupted { payload: Arc::new(payload) };
+            return self.settled(now, at, fx);
+        }
+        let mut warnings = Vec::new();
+        let answer = {
+            let Some(superstep) = &self.superstep else { return };
+            let item = superstep.tasks[at].item.as_deref();
+            self.answer(node, &superstep.activated[place], item, Arc::new(outcome), &mut warnings)
+        };
+        let Some(superstep) = &mut self.superstep else { return };
+        superstep.tasks[at].warnings.append(&mut warnings);
+        match answer {
+            Ok(answer) => {
+                superstep.tasks[at].state = TaskState::Done(answer);
+                self.settled(now, at, fx);
+            }
+            Err(failure) => self.failed(now, at, failure, fx),
+        }
+    }
+
+    /// Checks an answer against what the node may do, and works out its writes.
+    pub(super) fn answer(
+        &self,
+        node: &Node,
+        active: &Activated,
+        item: Option<&Value>,
+        outcome: Arc<Outcome>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Answer, Failure> {
+        let mut assigned = Vec::new();
+        match &*outcome {
+            Outcome::Command { update, goto } => {
+                self.check_command(
+                    node,
+                    update.keys().map(String::as_str),
+                    goto.iter().map(|goto| &*goto.node),
+                )?;
+            }
+            Outcome::Result(result) => {
+                // A `foreach` node assigns once, from the list of its items' results.
+                if !node.assign.is_empty() && !matches!(node.kind, NodeKind::Foreach(_)) {
+                    assigned = self.assign(node, active, item, result, warnings)?;
+                }
+            }
+            Outcome::Interrupt(_) => {}
+        }
+        Ok(Answer { outcome, assigned })
+    }
+
+    pub(super) fn assign(
+        &self,
+        node: &Node,
+        active: &Activated,
+        item: Option<&Value>,
+        result: &Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<(String, Value)>, Failure> {
+        let context = self.context(node, active);
+        let variable = match &node.kind {
+            NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
+            _ => None,
+        };
+        let scope = self
+            .scope(&context, active.argument.as_deref(), variable.zip(item))
+            .with("result", crate::template::Root::Value(result));
+        let values = node.assign.iter().map(|(channel, template)| {
+            Ok((channel.clone(), self.evaluate(template, &scope, node, warnings)?))
+        });
+        values.collect()
+    }
+
+    fn check_command<'a>(
+        &self,
+        node: &Node,
+        keys: impl Iterator<Item = &'a str>,
+        targets: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Failure> {
+        let denied = |message: String| Failure::new(Category::Denied, message);
+        let empty = crate::graph::CommandGrant::default();
+        let grant = node.command.as_ref().unwrap_or(&empty);
+        for target in targets {
+            let found = self.graph.find(target);
+            if found.is_none() {
+                return Err(denied(format!(
+                    "node `{}` goes to `{target}`, which is not in the graph",
+                    node.name
+                )));
+            }
+            if !found.is_some_and(|found| grant.goto.contains(&found)) {
+                return Err(denied(format!(
+                    "node `{}` goes to `{target}`, which its `command: {{goto: [..]}}` does not list",
+                    node.name
+                )));
+            }
+        }
+        for key in keys {
+            if !grant.write.iter().any(|allowed| allowed == key) {
+                return Err(denied(format!(
+                    "node `{}` writes `{key}`, which its `command: {{write: [..]}}` does not list",
+                    node.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A running attempt has failed: it is tried again, or the graph handles that, or the superstep fails.
+    pub(super) fn failed(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
+        let graph = Arc::clone(&self.graph);
+        let Some(superstep) = &mut self.superstep else { return };
+        let task = &mut superstep.tasks[at];
+        let node = graph.node(superstep.activated[task.activated].node);
+        let policy = &node.retry;
+        let again = task.attempt < policy.max_attempts
+            && failure.category != Category::Denied
+            && policy.retry_on.contains(&failure.category);
+        if again {
+            let due = now.after(back_off(policy, task.attempt, &self.setup.seed, &task.id));
+            let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
+            fx.push(Effect::Emit(Notice::Retrying {
+                task: Arc::clone(&task.id),
+                node: node.name.clone(),
+                attempt: task.attempt + 1,
+                due,
+                failure: failure.clone(),
+            }));
+            task.state = TaskState::Backoff { due, failure };
+            superstep.running -= 1;
+            self.persist_task(now, at, fx);
+            fx.push(Effect::SetTimer { timer, at: due });
+            return;
+        }
+        let is_item = task.item.is_some();
+        let state = self.give_up(node, failure, is_item);
+        if let Some(superstep) = &mut self.superstep {
+            superstep.tasks[at].state = state;
+        }
+        self.settled(now, at, fx);
+    }
+
+    /// What a failure that is not tried again makes of its task.
+    pub(super) fn give_up(&self, node: &Node, failure: Failure, is_item: bool) -> TaskState {
+        let by_item = match &node.kind {
+            NodeKind::Foreach(foreach) => is_item && foreach.on_item_error != OnItemError::Fail,
+            _ => false,
+        };
+        if by_item || node.on_error.is_some() || self.graph.on_error == OnError::Continue {
+            TaskState::Handled(failure)
+        } else {
+            TaskState::Failed(failure)
+        }
+    }
+
+    /// A running task has settled.
+    fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
+        let Some(superstep) = &mut self.superstep else { return };
+        superstep.running -= 1;
+        superstep.open -= 1;
+        let task = &superstep.tasks[at];
+        let place = task.activated;
+        let failure = match &task.state {
+            TaskState::Failed(failure) | TaskState::Handled(failure) => Some(failure.clone()),
+            _ => None,
+        };
+        if !matches!(task.state, TaskState::Interrupted { .. }) {
+            fx.push(Effect::Emit(Notice::TaskFinished {
+                task: Arc::clone(&task.id),
+                node: self.graph.node(superstep.activated[place].node).name.clone(),
+                attempts: task.attempt,
+                fuel: task.used.fuel,
+                failure,
+            }));
+        }
+        self.persist_task(now, at, fx);
+        if matches!(&self.node_kind(place), Some(NodeKind::Foreach(foreach)) if !foreach.parallel) {
+            self.release_items(place);
+        }
+    }
+
+    fn node_kind(&self, activated: usize) -> Option<&NodeKind> {
+        let superstep = self.superstep.as_ref()?;
+        Some(&self.graph.node(superstep.activated[activated].node).kind)
+    }
+}
