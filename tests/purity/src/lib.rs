@@ -1,58 +1,141 @@
 //! Calls every part of `graph-core`, so that nothing of it is left out of the module whose imports are counted.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use graph_core::capability::{
+    DispatchUse, GrantRequest, InterfaceName, ItemNeeds, Manifest, effective_grant, suggest,
+};
+use graph_core::graph::{Graph, ItemType, NodeLimits, Primary, TemplateMode};
+use graph_core::node::Outcome;
+use graph_core::schema::InputSchema;
+use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::time::Timestamp;
-use graph_core::{capability, condition, document, json, record, schema, template, trust, walker, yaml};
+use graph_core::topology::Topology;
+use graph_core::trust::{CommentMark, SigningKey, TrustStore, VerifiedComponent, sign_text, verify_text};
+use graph_core::walker::{Effect, Event, Identity, Resume, Setup, TaskReport, Walker};
+use graph_core::{condition, document, json, record};
 use serde_json::Value;
 
-/// Runs a text through whatever reads texts. The result depends on all of it.
+/// Runs a text through whatever reads texts, as if it were each of them. The result depends on all of it.
 #[unsafe(no_mangle)]
-pub extern "C" fn touch(pointer: *const u8, length: usize, at: u64) -> u64 {
+pub extern "C" fn touch(pointer: *const u8, length: usize, at: u64) -> usize {
     // SAFETY: whoever calls this names bytes that it has written.
     let bytes = unsafe { std::slice::from_raw_parts(pointer, length) };
     let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
     let now = Timestamp(at);
-    let mut sum = json::parse_strict(text, 64).map_or(1, |value| json::canonical_string(&value).len() as u64);
-    sum += document::load("text", text, "t/text").map_or(2, |loaded| walk(loaded.graph, now));
-    let value = Value::String(text.to_owned());
-    sum += template::ValueTemplate::parse(&value).map_or(3, |parsed| parsed.paths().count() as u64);
-    sum += condition::Condition::from_json(&value).map_or(4, |parsed| parsed.paths().count() as u64);
-    sum += schema::InputSchema::compile(&value).map_or(5, |schema| u64::from(schema.validate_and_fill(value).is_ok()));
-    sum += trust_something(text, now);
-    sum
+    let value = json::parse_strict(text, 64).unwrap_or_default();
+    let manifest = Manifest::parse(text, "text", "/").map_or_else(|_| Manifest::deny_all(), |(read, _)| read);
+    json::canonical_string(&value).len()
+        + documents(text, &manifest, now)
+        + values(&value)
+        + trust(text, &manifest, now)
+        + grants(text, &manifest)
 }
 
-fn walk(graph: graph_core::graph::Graph, now: Timestamp) -> u64 {
+fn documents(text: &str, manifest: &Manifest, now: Timestamp) -> usize {
+    match document::load("text", text, "t/text") {
+        Ok(loaded) => {
+            let again = document::load_snapshot(&loaded.graph.document).is_ok();
+            let picture = Topology::of(&loaded.graph).to_mermaid().len();
+            usize::from(again) + picture + walk(loaded.graph, manifest, now)
+        }
+        Err(problems) => problems.to_lines().len(),
+    }
+}
+
+/// A driver in small: each task answers with its params, each record is signed, and checked as a store's would be.
+fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
     let graph = Arc::new(graph);
     let inputs = Arc::new(Value::Null);
-    let setup = walker::Setup {
-        identity: walker::Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
-        seed: walker::Setup::default_seed(&graph, &inputs),
+    let setup = Setup {
+        identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
+        seed: Setup::default_seed(&graph, &inputs),
         inputs,
         initial_state: serde_json::Map::new(),
-        manifest: Arc::new(capability::Manifest::deny_all()),
+        manifest: Arc::new(manifest.clone()),
         pins: graph.digest,
         durability: graph.durability,
         max_steps: None,
         max_concurrency: None,
     };
-    let mut walker = walker::Walker::new(graph, setup);
-    let key = trust::SigningKey::from_seed(&[7; 32]);
+    let key = SigningKey::from_seed(&[7; 32]);
     let mut chain = record::ChainVerifier::new(key.verifying_key());
+    let mut walker = Walker::new(graph, setup);
+    let mut events = VecDeque::from([Event::Started]);
     let mut sum = 0;
-    for effect in walker.handle(now, walker::Event::Started).unwrap_or_default() {
-        if let walker::Effect::Persist(persist) = effect
-            && let Ok(signed) = persist.sign(&key)
-        {
-            sum += u64::from(chain.checkpoint(&signed).is_ok());
+    while let Some(event) = events.pop_front() {
+        for effect in walker.handle(now, event).unwrap_or_default() {
+            match effect {
+                Effect::RunTask(task) => events.push_back(Event::TaskDone {
+                    task: task.activation.task.as_str().into(),
+                    attempt: task.activation.attempt,
+                    report: TaskReport {
+                        result: Ok(Outcome::Result(task.params)),
+                        fuel: 1,
+                        warnings: Vec::new(),
+                    },
+                }),
+                Effect::Persist(persist) => {
+                    let id = persist.id;
+                    if let Ok(signed) = persist.sign(&key) {
+                        sum += usize::from(chain.checkpoint(&signed).is_ok());
+                    }
+                    events.push_back(Event::Persisted(id));
+                }
+                Effect::SetTimer { timer, .. } => events.push_back(Event::TimerFired(timer)),
+                Effect::Suspend(_) if sum == 0 => events.push_back(Event::Resumed(Resume::default())),
+                _ => {}
+            }
         }
     }
-    sum + walker.summary().steps
+    sum + walker.summary().visited.len()
 }
 
-fn trust_something(text: &str, now: Timestamp) -> u64 {
-    let Ok(store) = trust::TrustStore::parse("text", text) else { return 6 };
+fn values(value: &Value) -> usize {
+    let scope = Scope::new().with("state", Root::Value(value));
+    let mut notes = Vec::new();
+    let filled = ValueTemplate::parse(value)
+        .is_ok_and(|template| template.evaluate(&scope, TemplateMode::Strict, &mut notes).is_ok());
+    let held =
+        condition::Condition::from_json(value).is_ok_and(|condition| condition.evaluate(&scope, &mut notes));
+    let fits =
+        InputSchema::compile(value).is_ok_and(|schema| schema.validate_and_fill(value.clone()).is_ok());
+    usize::from(filled) + usize::from(held) + usize::from(fits) + notes.len()
+}
+
+fn trust(text: &str, manifest: &Manifest, now: Timestamp) -> usize {
+    let store = match TrustStore::from_yaml("text", text) {
+        Ok((store, _)) => store,
+        Err(problems) => return problems.to_lines().len(),
+    };
+    let signed = sign_text("t/text", text, CommentMark::Hash, &SigningKey::from_seed(&[7; 32]), now);
+    let standing = format!("{:?}", verify_text("t/text", &signed, &store, now));
     let bytes: Arc<[u8]> = text.as_bytes().into();
-    u64::from(trust::VerifiedComponent::verify(bytes, text, &store, "t/text", now).is_ok())
+    match VerifiedComponent::verify(bytes, Some(text), &store, "t/text", now) {
+        Ok(component) => component.ceiling().kinds.len() + manifest.items().len(),
+        Err(error) => error.to_string().len() + standing.len(),
+    }
+}
+
+fn grants(text: &str, manifest: &Manifest) -> usize {
+    let Ok(interface) = InterfaceName::parse(text) else { return 0 };
+    let declared = [interface];
+    let ceiling = graph_core::capability::Ceiling::of([]);
+    let request = GrantRequest {
+        item_id: text,
+        declared: &declared,
+        ceiling: &ceiling,
+        signer: None,
+        manifest,
+        parent: None,
+        node: None,
+        node_limits: NodeLimits::default(),
+    };
+    let refused =
+        effective_grant(&request).map_or_else(|refusals| refusals.len(), |grant| grant.filesystem.len());
+    let used =
+        DispatchUse { node: text, primary: Primary::Execute, item_type: ItemType::Tool, item_id: text };
+    let needs = ItemNeeds { item_id: text, interfaces: &declared, wanted: &[], guest_folder: None };
+    refused + suggest(text, &[used], &[needs]).text.len()
 }
