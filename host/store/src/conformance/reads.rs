@@ -68,7 +68,8 @@ pub fn pages_follow_each_other(fresh: Fresh<'_>) {
 pub fn a_checkpoint_brings_what_came_before_it(fresh: Fresh<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
-    let values = vec![whole("log", 1, "[1]"), whole("n", 2, "2"), segment("log", 2, "[2]"), segment("log", 3, "[3]")];
+    let values =
+        vec![whole("log", 1, "[1]"), whole("n", 2, "2"), segment("log", 2, "[2]"), segment("log", 3, "[3]")];
     commit(&*store, "r", &[checkpoint("r", 3, values)]);
     let log = [whole("log", 1, "[1]"), segment("log", 2, "[2]"), segment("log", 3, "[3]")];
     let get = |channel, base, version| store.values("r", "", &[Wanted { channel, base, version }]).unwrap();
