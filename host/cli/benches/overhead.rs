@@ -1,0 +1,371 @@
+//! What graph-host adds to what it stands on, as ratios: both sides of a pair are measured in turns in one run, so that
+//! they see the same machine. Figures are medians. `cargo bench` prints the table.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::capability::{DispatchPatterns, EffectiveGrant, Manifest};
+use graph_core::digest::Digest;
+use graph_core::document;
+use graph_core::graph::Graph;
+use graph_core::limits::TaskLimits;
+use graph_core::node::Activation;
+use graph_core::time::Timestamp;
+use graph_core::trust::{SigningKey, VerifiedComponent};
+use graph_core::walker::{Event, Identity, Setup, TaskReport, TaskSpec, Walker};
+use graph_engine::bare::BareCall;
+use graph_engine::{Call, Engine, EngineConfig, PreparedNode};
+use graph_host::driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
+use graph_store::conformance::sample;
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, Options, SqliteStore, Synchronous};
+use serde_json::{Value, json};
+
+/// Supersteps of one measured run.
+const STEPS: u32 = 400;
+/// Rounds of every pair.
+const ROUNDS: usize = 9;
+
+fn main() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let folder = tempfile::tempdir()?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let node = prepare(&root, folder.path())?;
+    let mut table = Table::default();
+    runtime.block_on(async {
+        calls(&node, &mut table).await?;
+        memory(&node, &mut table).await?;
+        sqlite(&node, folder.path(), &mut table).await
+    })?;
+    process(&root, folder.path(), &mut table)?;
+    table.print();
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// The echo node of the test kit, linked with nothing but logging.
+fn prepare(root: &Path, folder: &Path) -> Result<PreparedNode> {
+    let engine = Engine::new(EngineConfig { cache_dir: Some(folder.join("cache")), ..EngineConfig::default() })?;
+    let bytes = std::fs::read(root.join("examples/nodes/testkit/testkit.wasm"))?;
+    let component = VerifiedComponent::under_development(bytes.into(), "examples/testkit")?;
+    let loaded = engine.load(&component)?;
+    Ok(engine.prepare(&loaded, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?)
+}
+
+fn activation() -> Activation {
+    Activation {
+        run_id: "bench".into(),
+        root_run_id: "bench".into(),
+        parent_run_id: None,
+        graph_id: "bench".into(),
+        node_id: "echo".into(),
+        superstep: 1,
+        task: "1.0".into(),
+        attempt: 1,
+        visit: 1,
+        argument: None,
+        answers: Vec::new(),
+        idempotency_key: "0".repeat(64),
+    }
+}
+
+/// About 1 KB in and out.
+fn params() -> Value {
+    json!({ "op": "echo", "value": { "text": "x".repeat(960) } })
+}
+
+/// A call through the engine over the bare wasmtime call.
+async fn calls(node: &PreparedNode, table: &mut Table) -> Result<()> {
+    const CALLS: u32 = 2_000;
+    let (activation, params) = (activation(), params());
+    let bare = BareCall::new(node, activation.clone(), params.to_string(), &TaskLimits::DEFAULT);
+    let mut pair = Pair::default();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for _ in 0..CALLS {
+            ensure!(bare.call().await.map_err(|error| anyhow::anyhow!("{error:?}"))? > 900);
+        }
+        pair.base.push(start.elapsed() / CALLS);
+        let start = Instant::now();
+        for _ in 0..CALLS {
+            let report = node
+                .call(Call {
+                    activation: &activation,
+                    params: &params,
+                    seed: [0; 32],
+                    clock: Timestamp(0),
+                    limits: TaskLimits::DEFAULT,
+                    observer: None,
+                })
+                .await;
+            ensure!(report.result.is_ok(), "{:?}", report.result);
+        }
+        pair.ours.push(start.elapsed() / CALLS);
+    }
+
+    table.row("a node call, 1 KB in and out", "bare wasmtime call", &pair, Some(1.5));
+    Ok(())
+}
+
+/// A graph of one node that is entered again and again.
+fn loop_graph(durability: &str) -> Result<Arc<Graph>> {
+    let text = format!(
+        r#"
+tool_type: graph
+config:
+  start: echo
+  max_steps: {STEPS}
+  max_total_steps: {STEPS}
+  on_max_steps: return_last
+  durability: {durability}
+  nodes:
+    echo:
+      action: {{ item_id: examples/testkit, params: {params} }}
+      assign: {{ last: "${{result.text}}" }}
+      next: echo
+"#,
+        params = params()
+    );
+    let loaded = document::load("bench.yaml", &text, "bench").map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
+    Ok(Arc::new(loaded.graph))
+}
+
+/// Calls the one component, or answers at once.
+#[derive(Debug)]
+struct Executor(PreparedNode);
+
+impl TaskExecutor for Executor {
+    fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
+        let node = self.0.clone();
+        async move {
+            let report = node
+                .call(Call {
+                    activation: &spec.activation,
+                    params: &spec.params,
+                    seed: *spec.seed.as_bytes(),
+                    clock: spec.clock,
+                    limits: spec.limits,
+                    observer: None,
+                })
+                .await;
+            TaskReport { result: report.result, fuel: report.fuel_used, warnings: Vec::new() }
+        }
+        .boxed()
+    }
+
+    fn is_brief(&self, _: &TaskSpec) -> bool {
+        true
+    }
+
+    fn parallelism(&self) -> usize {
+        4
+    }
+}
+
+/// Runs the loop to its end; gives the time of one superstep.
+async fn supersteps(
+    node: &PreparedNode,
+    store: Arc<dyn CheckpointStore>,
+    run: &str,
+    durability: &str,
+    writing: Writing,
+) -> Result<Duration> {
+    let graph = loop_graph(durability)?;
+    let inputs = Arc::new(json!({}));
+    let mode = graph.durability;
+    let setup = Setup {
+        identity: Identity { run: run.into(), root: run.into(), parent: None, namespace: String::new() },
+        seed: Setup::default_seed(&graph, &inputs),
+        inputs,
+        initial_state: serde_json::Map::new(),
+        manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"])?)),
+        pins: Digest::of_bytes(b"bench"),
+        durability: mode,
+        max_steps: None,
+        max_concurrency: None,
+    };
+    let new = NewRun { snapshots: Vec::new(), ..sample::run(run) };
+    store.create_run(&new)?;
+    let parts = Parts {
+        executor: Arc::new(Executor(node.clone())),
+        store,
+        writing,
+        key: SigningKey::from_seed(&[7; 32]),
+        clock: Arc::new(SystemClock),
+        durability: mode,
+    };
+    let mut driver = Driver::new(Walker::new(graph, setup), run, parts)?;
+    let start = Instant::now();
+    let status = driver.drive(Event::Started, &mut ()).await?;
+    let took = start.elapsed();
+    ensure!(status.is_end() && driver.summary().steps == u64::from(STEPS), "{:?}", driver.summary());
+    Ok(took / STEPS)
+}
+
+/// A superstep with the memory store, its signature included, over the bare call.
+async fn memory(node: &PreparedNode, table: &mut Table) -> Result<()> {
+    for (what, durability, limit) in [
+        ("a superstep, memory store, signed", "sync", Some(5.0)),
+        ("the same, one signature at the end", "exit", None),
+    ] {
+        let mut pair = Pair::default();
+        let bare = BareCall::new(node, activation(), params().to_string(), &TaskLimits::DEFAULT);
+        for round in 0..ROUNDS {
+            let start = Instant::now();
+            for _ in 0..STEPS {
+                bare.call().await.map_err(|error| anyhow::anyhow!("{error:?}"))?;
+            }
+            pair.base.push(start.elapsed() / STEPS);
+            let store = Arc::new(MemoryStore::new());
+            pair.ours.push(supersteps(node, store, &format!("r{round}"), durability, Writing::Inline).await?);
+        }
+        table.row(what, "bare wasmtime call", &pair, limit);
+    }
+    Ok(())
+}
+
+/// A superstep with SQLite over one bare commit of the same bytes at the same `synchronous`.
+async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result<()> {
+    let store: Arc<dyn CheckpointStore> = Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
+    for (what, durability, synchronous, limit) in [
+        ("a superstep, SQLite, durability sync", "sync", Synchronous::Full, Some(1.5)),
+        ("a superstep, SQLite, durability async", "async", Synchronous::Normal, None),
+    ] {
+        let bytes = bytes_of_a_step(node, durability).await?;
+        let bare = BareDatabase::create(&folder.join(format!("{durability}.db")))?;
+        bare.set_synchronous(synchronous)?;
+        let mut pair = Pair::default();
+        for round in 0..ROUNDS {
+            let start = Instant::now();
+            for _ in 0..STEPS / 4 {
+                bare.commit(&bytes)?;
+            }
+            pair.base.push(start.elapsed() / (STEPS / 4));
+            let run = format!("{durability}{round}");
+            pair.ours.push(supersteps(node, Arc::clone(&store), &run, durability, Writing::Thread).await?);
+        }
+        table.row(what, "one bare SQLite commit of its bytes", &pair, limit);
+    }
+    Ok(())
+}
+
+/// The bytes that one superstep of the loop stores.
+async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
+    let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
+    supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline).await?;
+    let records = store.checkpoints("bytes", "", Some(u64::from(STEPS) / 2), 1)?;
+    let record = records.first().context("a run of the loop has checkpoints")?;
+    let mut bytes = record.body.as_bytes().to_vec();
+    bytes.extend_from_slice(record.digest.as_bytes());
+    bytes.extend_from_slice(record.key_id.as_bytes());
+    bytes.extend_from_slice(record.signature.as_bytes());
+    for value in &record.values {
+        bytes.extend_from_slice(value.channel.as_bytes());
+        bytes.extend_from_slice(value.json.as_bytes());
+    }
+    Ok(bytes)
+}
+
+/// A whole warm `graph-host run` of three nodes, and the most memory it took.
+fn process(root: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    let graph = folder.join("three.yaml");
+    std::fs::write(
+        &graph,
+        "tool_type: graph\nconfig:\n  start: a\n  durability: exit\n  nodes:\n    a: { action: { item_id: examples/testkit, params: { op: echo, value: 1 } }, next: b }\n    b: { action: { item_id: examples/testkit, params: { op: echo, value: 2 } }, next: c }\n    c: { action: { item_id: examples/testkit, params: { op: echo, value: 3 } } }\n",
+    )?;
+    let caps = folder.join("caps.yaml");
+    std::fs::write(&caps, "dispatch: [execute.tool.examples.testkit]\n")?;
+    let run = || -> Result<Duration> {
+        let start = Instant::now();
+        let status = Command::new(env!("CARGO_BIN_EXE_graph-host"))
+            .arg("run")
+            .arg(&graph)
+            .arg("--caps")
+            .arg(&caps)
+            .arg("--trust")
+            .arg(root.join("examples/trust.yaml"))
+            .arg("--items")
+            .arg(root.join("examples/nodes/items"))
+            .arg("--json")
+            .current_dir(folder)
+            .env("GRAPH_HOST_HOME", folder.join("home"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+        ensure!(status.success(), "graph-host run ended with {status}");
+        Ok(start.elapsed())
+    };
+    run()?;
+    let mut times = Vec::new();
+    for _ in 0..20 {
+        times.push(run()?);
+    }
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)?;
+    table.notes.push(format!(
+        "a whole warm `graph-host run` of three nodes, durability exit: {:.1} ms; the most memory of any: {} MiB",
+        median(&mut times).as_secs_f64() * 1e3,
+        usage.max_rss() / 1024
+    ));
+    Ok(())
+}
+
+/// The times of one side and the other.
+#[derive(Default)]
+struct Pair {
+    base: Vec<Duration>,
+    ours: Vec<Duration>,
+}
+
+impl Pair {
+    fn base_median(&self) -> Duration {
+        median(&mut self.base.clone())
+    }
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+#[derive(Default)]
+struct Table {
+
+    rows: Vec<[String; 6]>,
+    notes: Vec<String>,
+}
+
+impl Table {
+    fn row(&mut self, what: &str, over: &str, pair: &Pair, limit: Option<f64>) {
+        let (base, ours) = (pair.base_median(), median(&mut pair.ours.clone()));
+        let ratio = ours.as_secs_f64() / base.as_secs_f64();
+        self.rows.push([
+            what.to_owned(),
+            micros(ours),
+            over.to_owned(),
+            micros(base),
+            format!("{ratio:.2}"),
+            limit.map(|limit| format!("at most {limit:.1}")).unwrap_or_default(),
+        ]);
+    }
+
+    fn print(&self) {
+        let mut table = comfy_table::Table::new();
+        table.set_header(["what", "takes", "over", "takes", "ratio", "wanted"]);
+        for row in &self.rows {
+            table.add_row(row);
+        }
+        println!("{table}");
+        for note in &self.notes {
+            println!("{note}");
+        }
+    }
+}
+
+fn micros(span: Duration) -> String {
+    format!("{:.1} µs", span.as_secs_f64() * 1e6)
+}
+
