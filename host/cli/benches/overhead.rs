@@ -50,7 +50,7 @@ fn main() -> Result<()> {
 /// The echo node of the test kit, linked with nothing but logging.
 fn prepare(root: &Path, folder: &Path) -> Result<PreparedNode> {
     let engine = Engine::new(EngineConfig { cache_dir: Some(folder.join("cache")), ..EngineConfig::default() })?;
-    let bytes = std::fs::read(root.join("examples/nodes/testkit/testkit.wasm"))?;
+    let bytes = std::fs::read(root.join("examples/nodes/.ai/tools/examples/testkit.wasm"))?;
     let component = VerifiedComponent::under_development(bytes.into(), "examples/testkit")?;
     let loaded = engine.load(&component)?;
     Ok(engine.prepare(&loaded, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?)
@@ -294,7 +294,7 @@ fn process(root: &Path, folder: &Path, table: &mut Table) -> Result<()> {
             .arg("--trust")
             .arg(root.join("examples/trust.yaml"))
             .arg("--items")
-            .arg(root.join("examples/nodes/items"))
+            .arg(root.join("examples/nodes/.ai/tools"))
             .arg("--json")
             .current_dir(folder)
             .env("GRAPH_HOST_HOME", folder.join("home"))
