@@ -434,6 +434,11 @@ pub enum PendingOutcome {
         /// The answer.
         outcome: Arc<Outcome>,
     },
+    /// It failed for good after it was to be tried again; a resume counts its attempts anew.
+    Failed {
+        /// The failure.
+        failure: Failure,
+    },
     /// It failed for good and the graph handles that; it will not run again.
     Handled {
         /// The failure.

@@ -80,6 +80,10 @@ impl Walker {
             TaskState::Backoff { due, failure } => {
                 PendingOutcome::Retrying { due: *due, failure: failure.clone() }
             }
+            // A first attempt that fails for good has left no record that this would have to replace.
+            TaskState::Failed(failure) if task.attempt > 1 => {
+                PendingOutcome::Failed { failure: failure.clone() }
+            }
             TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => return,
         };
         let record = Record::Task(TaskRecord {

@@ -50,11 +50,8 @@ impl Walker {
             barriers.insert(find(barrier)?, nodes(arrived)?.into_iter().collect::<BTreeSet<_>>());
         }
         let used = status.as_ref().map(|status| status.tasks.clone()).unwrap_or_default();
-        let mut pending =
+        let pending =
             Pending::from_records(&graph, pending, answers, &used).map_err(|node| unknown(&node))?;
-        if status.as_ref().is_some_and(|status| status.status == Status::Failed) {
-            pending.forget_retries();
-        }
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
         let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
         let (visited, just_visited) = (nodes(&visited)?, nodes(&checkpoint.visited)?);

@@ -308,7 +308,7 @@ impl Walker {
                 task.warnings = warnings;
                 task.state = TaskState::Backoff { due, failure };
             }
-            None => {}
+            Some(PendingOutcome::Failed { .. }) | None => {}
         }
     }
 

@@ -199,8 +199,10 @@ impl Pending {
             let entry = pending.entry(graph, &record.task, &record.node)?;
             entry.used.dispatches = entry.used.dispatches.max(record.dispatches);
             entry.used.fuel = entry.used.fuel.max(record.fuel);
-            entry.attempt = record.attempt;
-            entry.outcome = Some(record.outcome);
+            if !matches!(record.outcome, PendingOutcome::Failed { .. }) {
+                entry.attempt = record.attempt;
+                entry.outcome = Some(record.outcome);
+            }
             entry.warnings = record.warnings;
         }
         for record in answers {
@@ -220,17 +222,6 @@ impl Pending {
             answers: Vec::new(),
             warnings: Vec::new(),
         }))
-    }
-
-    /// Forgets attempts that were to be tried again. A superstep fails only once nothing waits for another attempt, so
-    /// what is still recorded so has failed for good since, and a resume counts its attempts anew.
-    pub(super) fn forget_retries(&mut self) {
-        for left in self.0.values_mut() {
-            if matches!(left.outcome, Some(PendingOutcome::Retrying { .. })) {
-                left.outcome = None;
-                left.attempt = 0;
-            }
-        }
     }
 
     /// Fuel of all of them.

@@ -8,10 +8,10 @@ use serde_json::json;
 use super::graphs::{Sketch, build, sketches};
 use super::simulation::{Simulation, setup};
 use crate::graph::Durability;
-use crate::node::Outcome;
+use crate::node::{Category, Failure, Outcome};
 use crate::record::Status;
 use crate::time::Timestamp;
-use crate::walker::{Event, PersistId, Resume, Summary, TaskReport, TimerId, Walker};
+use crate::walker::{Effect, Event, PersistId, Resume, Summary, TaskReport, TimerId, Walker};
 
 fn run(sketch: &Sketch, order: u64, durability: Durability) -> (Simulation, Summary) {
     let graph = Arc::new(build(sketch, durability));
@@ -142,4 +142,52 @@ proptest! {
         }
         prop_assert_eq!(simulation.walker.summary(), before);
     }
+}
+
+/// Attempts that were used up stay used up nowhere, not even where the resume that began anew is cut short at once.
+#[test]
+fn attempts_count_anew_after_a_resume_that_crashed() {
+    let text = "{tool_type: graph, config: {start: a, nodes: {a: {action: {item_id: t/double}, retry: {max_attempts: 2}}}}}";
+    let graph = Arc::new(crate::document::load("retry.yaml", text, "t/retry").unwrap().graph);
+    let fail = |simulation: &mut Simulation, first: Event| {
+        let mut waiting = vec![first];
+        let mut attempts = Vec::new();
+        while let Some(event) = waiting.pop() {
+            for effect in simulation.walker.handle(Timestamp(1), event).unwrap() {
+                match effect {
+                    Effect::RunTask(spec) => {
+                        attempts.push(spec.activation.attempt);
+                        let result = Err(Failure::new(Category::Transient, "down"));
+                        let report = TaskReport { result, fuel: 1, warnings: Vec::new() };
+                        let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
+                        waiting.push(Event::TaskDone { task, attempt, report });
+                    }
+                    Effect::SetTimer { timer: timer @ TimerId::Retry { .. }, .. } => {
+                        waiting.push(Event::TimerFired(timer));
+                    }
+                    Effect::Persist(persist) => {
+                        waiting.push(Event::Persisted(persist.id));
+                        simulation.stored.commit(*persist);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        attempts
+    };
+    let mut simulation = Simulation::new(Arc::clone(&graph), 0, 0, Durability::Sync);
+    assert_eq!(fail(&mut simulation, Event::Started), [1, 2]);
+    assert_eq!(simulation.walker.summary().status, Status::Failed);
+
+    // The resume goes as far as its first record.
+    let mut resumed = simulation.stored.restore(&graph, setup(&graph, Durability::Sync)).unwrap();
+    for effect in resumed.handle(Timestamp(2), Event::Resumed(Resume::default())).unwrap() {
+        if let Effect::Persist(persist) = effect {
+            simulation.stored.commit(*persist);
+            break;
+        }
+    }
+    simulation.walker = simulation.stored.restore(&graph, setup(&graph, Durability::Sync)).unwrap();
+    assert_eq!(simulation.walker.summary().status, Status::Running);
+    assert_eq!(fail(&mut simulation, Event::Resumed(Resume::default())), [1, 2]);
 }

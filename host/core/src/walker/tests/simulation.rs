@@ -24,7 +24,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    fn commit(&mut self, persist: Persist) {
+    pub(super) fn commit(&mut self, persist: Persist) {
         let record = persist.record.clone();
         let key = |record: &Record| match record {
             Record::Task(task) => format!("t{}", task.task),
