@@ -25,7 +25,8 @@ impl Place {
     /// With `t/kit`, a component that does what its params say.
     pub(crate) fn with_testkit() -> Self {
         let place = Self::new();
-        let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nodes/.ai/tools/examples/testkit.wasm");
+        let kit = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../examples/nodes/.ai/tools/examples/testkit.wasm");
         std::fs::copy(kit, place.path(".ai/tools/t/kit.wasm")).unwrap();
         place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\n");
         place

@@ -49,7 +49,8 @@ fn main() -> Result<()> {
 
 /// The echo node of the test kit, linked with nothing but logging.
 fn prepare(root: &Path, folder: &Path) -> Result<PreparedNode> {
-    let engine = Engine::new(EngineConfig { cache_dir: Some(folder.join("cache")), ..EngineConfig::default() })?;
+    let engine =
+        Engine::new(EngineConfig { cache_dir: Some(folder.join("cache")), ..EngineConfig::default() })?;
     let bytes = std::fs::read(root.join("examples/nodes/.ai/tools/examples/testkit.wasm"))?;
     let component = VerifiedComponent::under_development(bytes.into(), "examples/testkit")?;
     let loaded = engine.load(&component)?;
@@ -130,7 +131,8 @@ config:
 "#,
         params = params()
     );
-    let loaded = document::load("bench.yaml", &text, "bench").map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
+    let loaded =
+        document::load("bench.yaml", &text, "bench").map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
     Ok(Arc::new(loaded.graph))
 }
 
@@ -235,7 +237,8 @@ async fn memory(node: &PreparedNode, table: &mut Table) -> Result<()> {
 
 /// A superstep with SQLite over one bare commit of the same bytes at the same `synchronous`.
 async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result<()> {
-    let store: Arc<dyn CheckpointStore> = Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
+    let store: Arc<dyn CheckpointStore> =
+        Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
     for (what, durability, synchronous, limit) in [
         ("a superstep, SQLite, durability sync", "sync", Synchronous::Full, Some(1.5)),
         ("a superstep, SQLite, durability async", "async", Synchronous::Normal, None),
@@ -338,7 +341,6 @@ fn median(times: &mut [Duration]) -> Duration {
 
 #[derive(Default)]
 struct Table {
-
     rows: Vec<[String; 6]>,
     notes: Vec<String>,
 }
@@ -373,4 +375,3 @@ impl Table {
 fn micros(span: Duration) -> String {
     format!("{:.1} µs", span.as_secs_f64() * 1e6)
 }
-

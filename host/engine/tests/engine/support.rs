@@ -12,8 +12,10 @@ use graph_core::trust::VerifiedComponent;
 use graph_engine::{Call, CallReport, Engine, EngineConfig, PreparedNode};
 use serde_json::Value;
 
-pub(crate) const TESTKIT: &[u8] = include_bytes!("../../../../examples/nodes/.ai/tools/examples/testkit.wasm");
-pub(crate) const TESTKIT_IO: &[u8] = include_bytes!("../../../../examples/nodes/.ai/tools/examples/testkit-io.wasm");
+pub(crate) const TESTKIT: &[u8] =
+    include_bytes!("../../../../examples/nodes/.ai/tools/examples/testkit.wasm");
+pub(crate) const TESTKIT_IO: &[u8] =
+    include_bytes!("../../../../examples/nodes/.ai/tools/examples/testkit-io.wasm");
 
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
