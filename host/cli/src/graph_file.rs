@@ -9,7 +9,7 @@ use graph_core::trust::{TextRefusal, TextStanding, TrustStore, verify_text};
 
 use crate::context::now;
 use crate::error::{Error, Result};
-use crate::items::{FindError, Found, Places, id_of_file};
+use crate::items::{FindError, Found, Places, id_of_graph};
 use crate::output::{self, printable, styled};
 use crate::project;
 
@@ -51,7 +51,7 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
         if name.starts_with("oci://") {
             return Err(Error::usage("this version does not fetch graphs from registries".to_owned()));
         }
-        return Ok((path.to_path_buf(), id_of_file(path)));
+        return Ok((path.to_path_buf(), id_of_graph(path)));
     }
     if path.is_dir() {
         return Err(

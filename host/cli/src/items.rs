@@ -117,6 +117,18 @@ pub fn id_of_file(path: &Path) -> String {
     parts.join("/")
 }
 
+/// The id of a graph's file: that of the item below `.ai/tools`, or else the file's name without the extension. A file
+/// called `graph` says nothing by that, so it has the name of its folder.
+pub fn id_of_graph(path: &Path) -> String {
+    let id = id_of_file(path);
+    if id != "graph" {
+        return id;
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = absolute.parent().filter(|folder| !folder.ends_with(Path::new(MARK).join("tools")));
+    folder.and_then(Path::file_name).map_or(id, |name| name.to_string_lossy().into_owned())
+}
+
 /// Segments of letters, digits, `_` and `-`, joined by `/`: nothing that a path could mean otherwise.
 fn is_id(id: &str) -> bool {
     let segment = |segment: &str| {
@@ -183,6 +195,15 @@ mod tests {
         assert_eq!(id_of_file(Path::new("/p/.ai/tools/flow.wasm")), "flow");
         assert_eq!(id_of_file(Path::new("/p/examples/approval.yaml")), "approval");
         assert_eq!(id_of_file(Path::new("relative/graph.yaml")), "graph");
+    }
+
+    #[test]
+    fn a_graph_called_graph_has_the_name_of_its_folder() {
+        assert_eq!(id_of_graph(Path::new("/p/examples/project-stats/graph.yaml")), "project-stats");
+        assert_eq!(id_of_graph(Path::new("/p/examples/project-stats/other.yaml")), "other");
+        assert_eq!(id_of_graph(Path::new("/p/.ai/tools/graph.yaml")), "graph");
+        assert_eq!(id_of_graph(Path::new("/p/.ai/tools/acme/graph.yaml")), "acme/graph");
+        assert_eq!(id_of_graph(Path::new("/graph.yaml")), "graph");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use similar::TextDiff;
 
 use crate::context::{Context, now};
 use crate::error::{Error, Result};
-use crate::items::{Places, id_of_file};
+use crate::items::Places;
 use crate::launch::{Ready, components, drive_with, engine, manifest_now};
 use crate::output::printable;
 use crate::pins::{Pins, kept_text};
@@ -256,8 +256,7 @@ fn graph_now(kept: &Kept, accept: bool, changes: &mut Vec<String>) -> Result<Gra
     let keep = || load_snapshot(&kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
     let path = &kept.pins.graph_file;
     let Ok(text) = std::fs::read_to_string(path) else { return keep() };
-    let id = if id_of_file(path) == kept.graph.id { kept.graph.id.clone() } else { id_of_file(path) };
-    match load(&project::shown(path), &text, &id) {
+    match load(&project::shown(path), &text, &kept.graph.id) {
         Ok(loaded) if loaded.graph.digest == kept.graph.digest => keep(),
         Ok(loaded) => {
             changes.push(format!(

@@ -8,6 +8,7 @@ use graph_core::topology::Topology;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
+use graph_host::items::id_of_graph;
 use serde_json::json;
 
 /// Look at graphs
@@ -40,7 +41,7 @@ enum Format {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let Graph::Show { graph: path, format } = args.command;
     let text = std::fs::read_to_string(&path).map_err(|error| Error::read("the graph", &path, &error))?;
-    let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let id = id_of_graph(&path);
     let loaded = load(&path.display().to_string(), &text, &id)?;
     let topology = Topology::of(&loaded.graph);
     if format == Format::Json || context.output.is_json() {

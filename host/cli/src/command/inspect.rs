@@ -8,7 +8,7 @@ use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::graph_file::{standing_json, standing_text};
-use graph_host::items::{self, Found, Places, envelope_path, id_of_file};
+use graph_host::items::{self, Found, Places, envelope_path, id_of_file, id_of_graph};
 use graph_host::launch::{Sources, components, engine};
 use graph_host::output::{self, printable, styled};
 use graph_host::{project, report, trust};
@@ -29,10 +29,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let places = Places::new(&args.sources.items, project.as_deref(), &context.home);
     let path = Path::new(&args.item);
     if path.is_file() || path.extension().is_some() {
-        let id = id_of_file(path);
         return match path.extension().and_then(|extension| extension.to_str()) {
-            Some("wasm") => component(path, &id, &args.sources, places, context),
-            Some("yaml" | "yml") => graph(path, &id, &args.sources, context),
+            Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context),
+            Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, context),
             _ => Err(Error::usage(format!(
                 "{} is neither a component (.wasm) nor a graph (.yaml)",
                 project::shown(path)

@@ -7,6 +7,7 @@ use graph_core::document::load;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
+use graph_host::items::id_of_graph;
 use graph_host::output::{self, printable, styled};
 use serde_json::{Value, json};
 
@@ -50,7 +51,7 @@ fn check(path: &Path) -> Checked {
         Ok(text) => text,
         Err(error) => return Checked::Unread(Error::read("the graph", path, &error)),
     };
-    let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let id = id_of_graph(path);
     match load(&path.display().to_string(), &text, &id) {
         Ok(loaded) => Checked::Valid { nodes: loaded.graph.nodes.len(), warnings: loaded.warnings },
         Err(problems) => Checked::Invalid(problems),
