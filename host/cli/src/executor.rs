@@ -12,17 +12,20 @@ use graph_core::graph::{Graph, ItemType, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::walker::{TaskReport, TaskSpec};
-use graph_engine::{Call, Level, LogLine, PreparedNode};
+use graph_engine::{Call, EventRecord, Level, LogLine, PreparedNode};
 
 use crate::components::Components;
 use crate::driver::TaskExecutor;
 use crate::output::{self, Output, printable, styled};
 use crate::preflight::{Plan, PlannedId};
+use crate::report::one_line;
 
 /// An attempt that is over sooner than this is done by the driver's own thread.
 const BRIEF: Duration = Duration::from_micros(60);
 /// How long the engine has to end a call whose time is over.
 const GRACE: Duration = Duration::from_millis(100);
+/// How much of an event is shown.
+const EVENT_CHARACTERS: usize = 300;
 /// The weight of the newest call in what is expected of the next one, as a shift.
 const NEWEST: u32 = 2;
 
@@ -174,7 +177,22 @@ impl Shared {
         for line in &report.logs {
             self.show(spec, line);
         }
+        for event in &report.events {
+            self.show_event(spec, event);
+        }
         TaskReport { result: report.result, fuel: report.fuel_used, warnings: Vec::new() }
+    }
+
+    fn show_event(&self, spec: &TaskSpec, event: &EventRecord) {
+        if !self.quiet {
+            self.output.note(format_args!(
+                "      {} {}: {} {}",
+                styled(output::DIM, "event"),
+                printable(&spec.activation.node_id),
+                printable(&event.name),
+                one_line(&event.payload.to_string(), EVENT_CHARACTERS)
+            ));
+        }
     }
 
     fn show(&self, spec: &TaskSpec, line: &LogLine) {
