@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod bad_input;
+mod build;
+mod cases;
 mod edges;
 mod interrupted;
 mod place;
 mod sessions;
+mod shared;

@@ -127,7 +127,7 @@ fn word(text: &str) -> String {
     }
 }
 
-fn check_folders(sources: &Sources) -> Result<()> {
+pub(crate) fn check_folders(sources: &Sources) -> Result<()> {
     for folder in sources.items.iter().chain(&sources.project) {
         if !folder.is_dir() {
             let what = if folder.exists() { "is not a folder" } else { "does not exist" };

@@ -109,11 +109,16 @@ impl std::fmt::Debug for PlannedNode {
 impl Plan {
     /// Works out what a graph is about to do. Compiling what is in no cache takes time.
     pub async fn make(graph: &Graph, components: &Components) -> Self {
+        Self::make_for(graph, components, |_| true).await
+    }
+
+    /// As [`Plan::make`], for those nodes alone whose action is `wanted`.
+    pub async fn make_for(graph: &Graph, components: &Components, wanted: impl Fn(&Action) -> bool) -> Self {
         let mut items: BTreeMap<String, Result<Admitted, PlanProblem>> = BTreeMap::new();
         let mut schemas = HashMap::new();
         let mut nodes = Vec::new();
         for (index, node) in graph.indexed() {
-            let Some(action) = &node.action else { continue };
+            let Some(action) = node.action.as_ref().filter(|action| wanted(action)) else { continue };
             let mut planned = outline(index, node, action, components);
             if let PlannedId::Literal(id) = planned.item.clone() {
                 if carried_out(action, &mut planned) {

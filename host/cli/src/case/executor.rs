@@ -1,6 +1,6 @@
 //! Performs the tasks of a case: by doubles, and by real components where there is none.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -18,6 +18,41 @@ pub(super) struct CaseExecutor {
     pub(super) store: Arc<CaseStore>,
     /// For items without a double.
     pub(super) real: Option<Arc<dyn TaskExecutor>>,
+    pub(super) standstill: Arc<Standstill>,
+}
+
+/// Keeps a case's time where it is while components are under way, whatever they wait for: what they do takes no time in
+/// a case. Paused time never moves while the runtime's blocking threads have something to do.
+#[derive(Debug, Default)]
+pub(super) struct Standstill {
+    under_way: Mutex<(usize, Option<mpsc::Sender<()>>)>,
+}
+
+/// One component that is under way.
+struct Held(Arc<Standstill>);
+
+impl Standstill {
+    fn hold(self: &Arc<Self>) -> Held {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.0 += 1;
+        if under_way.1.is_none() {
+            let (sender, receiver) = mpsc::channel::<()>();
+            // It ends when the sender is dropped.
+            tokio::task::spawn_blocking(move || receiver.recv());
+            under_way.1 = Some(sender);
+        }
+        Held(Arc::clone(self))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut under_way = self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.0 -= 1;
+        if under_way.0 == 0 {
+            under_way.1 = None;
+        }
+    }
 }
 
 impl TaskExecutor for CaseExecutor {
@@ -29,7 +64,14 @@ impl TaskExecutor for CaseExecutor {
         self.doubles.count(&spec);
         let Some(reply) = self.doubles.call(&spec) else {
             return match &self.real {
-                Some(real) => real.execute(spec),
+                Some(real) => {
+                    let (real, standstill) = (Arc::clone(real), Arc::clone(&self.standstill));
+                    async move {
+                        let _held = standstill.hold();
+                        real.execute(spec).await
+                    }
+                    .boxed()
+                }
                 None => futures::future::ready(unknown(&spec)).boxed(),
             };
         };

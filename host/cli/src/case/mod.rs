@@ -7,6 +7,7 @@ mod double;
 mod executor;
 mod expect;
 mod find;
+mod items;
 mod report;
 mod run;
 mod session;
@@ -16,5 +17,6 @@ pub use document::{Case, GraphSource, Operation, ResumeOptions, RunOptions, Step
 pub use double::Double;
 pub use expect::{Actual, ActualError, Expect, Mismatch};
 pub use find::{SUFFIX, cases};
+pub use items::Items;
 pub use report::{CaseReport, Problem, Report};
-pub use run::{Items, Options, run};
+pub use run::{Options, run};

@@ -181,8 +181,27 @@ impl Problem {
 }
 
 impl Mismatch {
+    /// The message of an error that came to be, where it has several lines.
+    fn long_message(&self) -> Option<&str> {
+        let message = self.actual.get("message").filter(|_| self.key == "error")?.as_str()?;
+        message.contains('\n').then_some(message)
+    }
+
     /// Expected beside actual, as a diff where they have several lines.
     fn write(&self, text: &mut String) {
+        if let Some(message) = self.long_message() {
+            let _ = writeln!(
+                text,
+                "    {}: expected {}, got {}:",
+                self.key,
+                styled(output::GOOD, printable(&self.expected.to_string())),
+                styled(output::BAD, printable(&self.actual["code"].to_string()))
+            );
+            for line in message.lines() {
+                let _ = writeln!(text, "      {}", printable(line));
+            }
+            return;
+        }
         let (expected, actual) = (shown(&self.expected), shown(&self.actual));
         if !expected.contains('\n') && !actual.contains('\n') && expected.len() + actual.len() < 100 {
             let _ = writeln!(

@@ -2,33 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::document::Case;
+use super::items::Items;
 use super::report::{CaseReport, Problem, Report};
 use super::session::Session;
-use crate::driver::TaskExecutor;
 
 /// Which cases to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Only cases whose file or name has this text in it.
     pub filter: Option<String>,
-}
-
-/// Real items, for what a case has no double for.
-#[derive(Clone, Debug, Default)]
-pub struct Items {
-    /// Performs them.
-    pub executor: Option<Arc<dyn TaskExecutor>>,
-    /// Their ids.
-    pub known: std::collections::BTreeSet<String>,
-}
-
-impl Items {
-    pub(super) fn has(&self, item: &str) -> bool {
-        self.known.contains(item)
-    }
 }
 
 /// Runs the cases in these files, as many at a time as there are processors, and reports them in the order of files.

@@ -2,13 +2,14 @@
 //! resume of every case goes through the signed records.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::diagnostic::{Diagnostics, Problems};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::{load, load_config};
-use graph_core::graph::{Durability, Graph, NodeKind};
+use graph_core::graph::{Durability, Graph};
 use graph_core::record::{ErrorCode, Status};
 use graph_core::schema::InputSchema;
 use graph_core::trust::SigningKey;
@@ -21,9 +22,10 @@ use super::document::{Case, GraphSource, Operation, ResumeOptions, RunOptions};
 use super::double::Doubles;
 use super::executor::CaseExecutor;
 use super::expect::{Actual, ActualError};
-use super::run::Items;
+use super::items::Items;
 use super::store::CaseStore;
-use crate::driver::{Clock as _, DriveError, Driver, Parts, Writing};
+use crate::driver::{Clock as _, DriveError, Driver, Parts, TaskExecutor, Writing};
+use crate::items::id_of_graph;
 use crate::{report, runs};
 
 /// The id of every case's run.
@@ -91,6 +93,8 @@ struct Started {
     setup: Setup,
     /// Warnings of the document.
     warnings: Vec<String>,
+    /// Performs what has no double.
+    real: Option<Arc<dyn TaskExecutor>>,
 }
 
 impl<'c> Session<'c> {
@@ -169,7 +173,12 @@ impl<'c> Session<'c> {
         let (graph, warnings) = self.load()?;
         let graph = Arc::new(graph);
         let manifest = Arc::new(self.manifest()?);
-        self.check_items(&graph, &manifest)?;
+        let file = match &self.case.graph {
+            GraphSource::File(path) => path.as_path(),
+            GraphSource::Inline(_) => Path::new(&self.path),
+        };
+        let has_double = |id: &str| self.doubles.has(id);
+        let real = self.items.executor(file, &graph, &manifest, has_double).await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let setup = Setup {
             identity: Identity {
@@ -193,7 +202,7 @@ impl<'c> Session<'c> {
             .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
         let walker = Walker::new(Arc::clone(&graph), setup.clone());
         self.store.break_after(options.crash_after);
-        self.started = Some(Started { graph, setup, warnings });
+        self.started = Some(Started { graph, setup, warnings, real });
         self.drive(walker, Event::Started).await
     }
 
@@ -245,7 +254,8 @@ impl<'c> Session<'c> {
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
             store: Arc::clone(&self.store),
-            real: self.items.executor.clone(),
+            real: self.started.as_ref().and_then(|started| started.real.clone()),
+            standstill: Arc::default(),
         };
         let parts = Parts {
             executor: Arc::new(executor),
@@ -306,35 +316,17 @@ impl<'c> Session<'c> {
                 let shown = path.display().to_string();
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| Stop::from(crate::error::Error::read("the graph", path, &error)))?;
-                let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-                let loaded = load(&shown, &text, &id).map_err(|problems| Stop::invalid(&problems))?;
+                let loaded =
+                    load(&shown, &text, &id_of_graph(path)).map_err(|problems| Stop::invalid(&problems))?;
                 Ok((loaded.graph, loaded.warnings.to_lines()))
             }
         }
     }
 
     fn manifest(&self) -> Result<Manifest, Stop> {
-        DispatchPatterns::parse(&self.case.caps).map(Manifest::of_dispatch).map_err(|error| {
-            Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help))
-        })
-    }
-
-    /// Refuses a literal item that may be dispatched and is nowhere to be found, before anything runs.
-    fn check_items(&self, graph: &Graph, manifest: &Manifest) -> Result<(), Stop> {
-        for node in &graph.nodes {
-            let Some(action) = &node.action else { continue };
-            let Some(Value::String(item)) = action.item_id.literal() else { continue };
-            let permitted = manifest.dispatch().permits(action.primary, action.item_type, item);
-            if permitted && !self.doubles.has(item) && !self.items.has(item) {
-                let message = format!(
-                    "node `{}` uses `{item}`, which has no double in the case and is no item that can be found{}",
-                    node.name,
-                    if matches!(node.kind, NodeKind::Foreach(_)) { " (for each of its items)" } else { "" },
-                );
-                return Err(Stop::refused(ErrorCode::NotFound, message));
-            }
-        }
-        Ok(())
+        DispatchPatterns::parse(&self.case.caps).map(|dispatch| self.items.manifest(dispatch)).map_err(
+            |error| Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help)),
+        )
     }
 
     fn row(&self, graph: &Graph, setup: &Setup) -> RunRow {

@@ -6,10 +6,12 @@ use graph_host::case::{Items, Options, cases, run as run_cases};
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
+use graph_host::launch::Sources;
 
-/// Run graphs against cases: scripted doubles instead of components, and what is expected of each step
+/// Run graphs against cases: what is expected of each step, with scripted doubles in place of components
 ///
-/// Runs every `*.case.yaml` below each path, several at a time, and closes with how many passed and failed. What waits in
+/// An item that a case has no double for is the real one, found, verified and granted as in a run; the project is the
+/// nearest folder with .ai at or above the case's graph. Runs every `*.case.yaml` below each path, several at a time, and closes with how many passed and failed. What waits in
 /// a case, such as a back-off, takes no time.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -19,12 +21,18 @@ pub(crate) struct Args {
     /// Run only cases with this text in their file's path or their name
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// The manifest with what components are granted; what may be dispatched is for each case to say
+    #[arg(long, value_name = "FILE")]
+    caps: Option<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 /// Exit code 0 only if every case passed.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let files = cases(&args.paths)?;
-    let report = run_cases(&files, &Items::default(), &Options { filter: args.filter });
+    let items = Items::real(args.sources, args.caps.as_deref(), context)?;
+    let report = run_cases(&files, &items, &Options { filter: args.filter });
     if context.output.is_json() {
         context.output.document(&report.to_json())?;
     } else {

@@ -73,6 +73,12 @@ impl Manifest {
         Self { dispatch, ..Self::default() }
     }
 
+    /// This manifest, with another list of what may be dispatched.
+    #[must_use]
+    pub fn with_dispatch(self, dispatch: DispatchPatterns) -> Self {
+        Self { dispatch, ..self }
+    }
+
     /// Which items may be dispatched.
     pub fn dispatch(&self) -> &DispatchPatterns {
         &self.dispatch

@@ -1,0 +1,148 @@
+//! Real items, for what a case has no double for: found, verified, granted and linked as for a run.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graph_core::capability::{DispatchPatterns, Manifest};
+use graph_core::graph::{Action, Graph};
+use graph_core::trust::TrustStore;
+use graph_engine::Engine;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::driver::TaskExecutor;
+use crate::error::{Error, Result};
+use crate::executor::ComponentExecutor;
+use crate::exit::Exit;
+use crate::items::Places;
+use crate::launch::{self, Sources};
+use crate::preflight::Plan;
+use crate::project;
+use crate::trust;
+
+/// Real items, for what a case has no double for. The default has none.
+#[derive(Debug, Default)]
+pub struct Items {
+    real: Option<Real>,
+}
+
+struct Real {
+    sources: Sources,
+    trust: TrustStore,
+    grants: Manifest,
+    context: Context,
+    /// Made for the first case that needs it, and shared by all.
+    engine: Mutex<Option<Engine>>,
+}
+
+impl Items {
+    /// Items as a run finds them. `caps` says what each is granted; what may be dispatched is for each case to say.
+    pub fn real(sources: Sources, caps: Option<&Path>, context: &Context) -> Result<Self> {
+        launch::check_folders(&sources)?;
+        let trust = trust::load(&context.home, &sources.trust, context.output)?;
+        let grants = match caps {
+            Some(path) => launch::read_manifest(path, context)?,
+            None => Manifest::deny_all(),
+        };
+        let engine = Mutex::new(None);
+        Ok(Self { real: Some(Real { sources, trust, grants, context: context.clone(), engine }) })
+    }
+
+    /// The manifest of a case that permits these dispatches.
+    pub(super) fn manifest(&self, dispatch: DispatchPatterns) -> Manifest {
+        match &self.real {
+            Some(real) => real.grants.clone().with_dispatch(dispatch),
+            None => Manifest::of_dispatch(dispatch),
+        }
+    }
+
+    /// Performs what a case has no double for; `None` where nothing is left to perform. `file` is the graph's file, or
+    /// that of the case around it: the project is looked for from there.
+    pub(super) async fn executor(
+        &self,
+        file: &Path,
+        graph: &Arc<Graph>,
+        manifest: &Manifest,
+        has_double: impl Fn(&str) -> bool,
+    ) -> Result<Option<Arc<dyn TaskExecutor>>> {
+        let literal = |action: &Action| action.item_id.literal().and_then(Value::as_str).map(str::to_owned);
+        let is_needed = |action: &Action| match literal(action) {
+            // What may not be dispatched is denied when it comes to it, whether it exists or not.
+            Some(id) => {
+                !has_double(&id) && manifest.dispatch().permits(action.primary, action.item_type, &id)
+            }
+            None => true,
+        };
+        let needed: Vec<_> = graph
+            .nodes
+            .iter()
+            .filter_map(|node| {
+                node.action.as_ref().filter(|action| is_needed(action)).map(|action| (node, action))
+            })
+            .collect();
+        let Some(real) = &self.real else {
+            let missing = needed.iter().find_map(|(node, action)| Some((node, literal(action)?)));
+            return missing.map_or(Ok(None), |(node, id)| {
+                let message = format!(
+                    "node `{}` uses `{id}`, which has no double in the case and is no item that can be found",
+                    node.name
+                );
+                Err(Error::not_found(message))
+            });
+        };
+        if needed.is_empty() {
+            return Ok(None);
+        }
+        let project = real.sources.project.clone().or_else(|| nearest_project(file));
+        let places = Places::new(&real.sources.items, project.as_deref(), &real.context.home);
+        let components = launch::components(
+            real.engine()?,
+            places,
+            real.trust.clone(),
+            manifest.clone(),
+            real.sources.allow_unsigned,
+        );
+        let plan = Plan::make_for(graph, &components, is_needed).await;
+        if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
+            return Err(explained(&refused));
+        }
+        let executor = ComponentExecutor::new(components, Arc::clone(graph), plan, real.context.output, true);
+        Ok(Some(Arc::new(executor)))
+    }
+}
+
+impl Real {
+    fn engine(&self) -> Result<Engine> {
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = &*engine {
+            return Ok(engine.clone());
+        }
+        let made = launch::engine(&self.context)?;
+        *engine = Some(made.clone());
+        Ok(made)
+    }
+}
+
+impl fmt::Debug for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Real").field("sources", &self.sources).finish_non_exhaustive()
+    }
+}
+
+fn nearest_project(file: &Path) -> Option<PathBuf> {
+    std::path::absolute(file).ok()?.parent().and_then(project::nearest)
+}
+
+/// The refusal, with what a case can do about it.
+fn explained(refused: &Error) -> Error {
+    let advice = match refused.exit() {
+        Exit::Denied => "grants for components come from a manifest: graph-host test --caps FILE",
+        Exit::NotFound => "give it a double under `items`, or name the folder it lies in with --items DIR",
+        Exit::Integrity => "give it a double under `items`, or trust who signed it with --trust FILE",
+        _ => "give it a double under `items`, or correct the node",
+    };
+    let message =
+        format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.message());
+    Error::new(refused.exit(), refused.code(), message)
+}
