@@ -313,19 +313,20 @@ impl Walker {
     }
 
     /// Sets fuel aside for every task that will run, in task order, so that what each may use does not depend on which
-    /// finishes first.
+    /// finishes first. A task is set aside what all its attempts may use, or an equal share of what is left where that
+    /// is not enough for all: a wide superstep gives each task less, and none nothing.
     fn reserve(&self, superstep: &mut Superstep, spent: u64) {
         let used: u64 = superstep.tasks.iter().map(|task| task.used.fuel).fold(spent, u64::saturating_add);
         let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel.saturating_add(used));
-        for task in &mut superstep.tasks {
+        let waits = |task: &Task| task.dispatch.is_some() && !task.state.is_settled();
+        let mut sharers = superstep.tasks.iter().filter(|task| waits(task)).count() as u64;
+        for task in superstep.tasks.iter_mut().filter(|task| waits(task)) {
             let Some(dispatch) = &task.dispatch else { continue };
-            if task.state.is_settled() {
-                continue;
-            }
             let node = self.graph.node(superstep.activated[task.activated].node);
             let attempts = u64::from(node.retry.max_attempts.saturating_sub(task.attempt).max(1));
-            task.reserved = dispatch.limits.fuel.saturating_mul(attempts).min(left);
+            task.reserved = dispatch.limits.fuel.saturating_mul(attempts).min(left / sharers);
             left -= task.reserved;
+            sharers -= 1;
         }
     }
 
@@ -437,8 +438,7 @@ impl Walker {
         let fuel = dispatch.limits.fuel.min(task.reserved);
         if fuel == 0 {
             let total = self.setup.manifest.run_limits().fuel;
-            let message =
-                format!("the run's fuel of {total} is used up, or set aside for tasks before this one");
+            let message = format!("the run's fuel of {total} is used up");
             return self.failed(now, at, Failure::new(Category::Limit, message), fx);
         }
         let task = &mut superstep.tasks[at];

@@ -7,5 +7,4 @@ mod calls;
 mod describe;
 mod files;
 mod grants;
-mod speed;
 mod support;
