@@ -1,5 +1,7 @@
 //! Every mistake has a message that says what to do, and its exit code.
 
+use std::fmt::Write as _;
+
 use crate::place::Place;
 
 #[test]
@@ -31,7 +33,7 @@ fn mistakes_are_explained() {
     let mut shown = String::new();
     for (args, code) in cases {
         let ran = place.run(args);
-        shown.push_str(&format!("$ graph-host {}\n{}\n", args.join(" "), ran.shown()));
+        writeln!(shown, "$ graph-host {}\n{}", args.join(" "), ran.shown()).unwrap();
         assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
         assert!(ran.stdout.is_empty(), "{args:?} prints on stdout: {}", ran.stdout);
         let (document, code_of_json) = place.json(args);

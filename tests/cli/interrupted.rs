@@ -22,13 +22,15 @@ fn what_counts(document: &Value) -> (Value, Value, Value, Value) {
 }
 
 #[cfg(unix)]
+fn run(id: &str) -> [&str; 7] {
+    ["run", "loop.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", id]
+}
+
+#[cfg(unix)]
 #[test]
 fn a_killed_run_goes_on_as_if_nothing_had_happened() {
     let place = Place::with_testkit();
     place.graph("loop.yaml", LOOP);
-    fn run(id: &str) -> [&str; 7] {
-        ["run", "loop.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", id]
-    }
     let warm = place.run(&run("warm"));
     assert_eq!(warm.code, 0, "{}", warm.stderr);
     let began = Instant::now();

@@ -42,7 +42,7 @@ impl Place {
 
     /// A graph document around its `config`.
     pub(crate) fn graph(&self, name: &str, config: &str) {
-        let indented: String = config.lines().map(|line| format!("  {line}\n")).collect();
+        let indented = format!("  {}\n", config.trim_end().replace('\n', "\n  "));
         let head = "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\n";
         self.write(name, &format!("{head}config:\n{indented}"));
     }
@@ -63,7 +63,7 @@ impl Place {
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        self.ran(self.command(args).output().unwrap())
+        self.ran(&self.command(args).output().unwrap())
     }
 
     /// The JSON document of a command, and its exit code.
@@ -74,7 +74,7 @@ impl Place {
         (value, ran.code)
     }
 
-    fn ran(&self, output: Output) -> Ran {
+    fn ran(&self, output: &Output) -> Ran {
         // What differs from one run of the test to the next.
         let folder = self.folder.path().to_string_lossy().into_owned();
         let clean = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes).replace(&folder, "[folder]"));

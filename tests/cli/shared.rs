@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
-const SLOW: &str = r#"start: work
+const SLOW: &str = r"start: work
 max_steps: 200
 channels: { n: { reducer: sum, default: 0 } }
 nodes:
   work: { action: { item_id: t/kit, params: { op: spin, iterations: 30000000 } }, assign: { n: 1 }, next: [{ to: work, when: { path: state.n, op: lt, value: 20 } }, { to: [] }] }
-"#;
+";
 
 /// Waits until a run has come so far.
 fn wait_for_step(place: &Place, run: &str, step: u64) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while place.json(&["runs", "show", run]).0["step"].as_u64().unwrap_or(0) < step {
         assert!(Instant::now() < deadline, "{run} does not come to step {step}");
         std::thread::sleep(Duration::from_millis(10));

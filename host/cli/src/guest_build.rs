@@ -308,9 +308,13 @@ fn component(messages: &[u8]) -> Option<PathBuf> {
         .filter(|message| message["reason"] == "compiler-artifact")
         .filter_map(|message| {
             let files = message["filenames"].as_array()?;
-            files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
+            files
+                .iter()
+                .filter_map(Value::as_str)
+                .map(PathBuf::from)
+                .find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
         })
-        .last()
+        .next_back()
 }
 
 fn holds_core(library: &Path) -> bool {
@@ -403,9 +407,9 @@ not json
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let deep = other.path().join("a/deeper/folder");
         std::fs::create_dir_all(&deep).unwrap();
-        let built = build(one.path());
-        assert_eq!(built, build(&deep));
-        let text = String::from_utf8_lossy(&built).into_owned();
+        let bytes = build(one.path());
+        assert_eq!(bytes, build(&deep));
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         assert!(!text.contains(&*one.path().to_string_lossy()), "a path of this machine got into the bytes");
     }
 }

@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(short_number(3_000_000_000), "3.0G");
         assert_eq!(short_span(Duration::from_micros(950)), "950 µs");
         assert_eq!(short_span(Duration::from_micros(1500)), "1.5 ms");
-        assert_eq!(short_span(Duration::from_secs(600)), "10 min");
+        assert_eq!(short_span(Duration::from_mins(10)), "10 min");
     }
 
     #[test]

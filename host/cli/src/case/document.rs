@@ -216,7 +216,8 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
     Some(Step { operation: operations.pop()??, line: step.span.line, expect: expect? })
 }
 
-/// `key:` with nothing behind it stands for `key: {}`.
+/// `key:` with nothing behind it stands for `key: {}`: `Some(None)`. `None` is what could not be read.
+#[allow(clippy::option_option)]
 fn open<'n>(node: &'n Node, what: &str, problems: &'n Problems) -> Option<Option<Fields<'n>>> {
     if node.is_null() { Some(None) } else { Fields::open(node, what, problems).map(Some) }
 }

@@ -260,13 +260,11 @@ impl Scripted {
         let mut delay = self.delay;
         let mut fuel = 0;
         let result = match &self.kind {
-            Kind::Result(result) => {
-                fill(result).map_err(|error| broken(spec, &error)).map(|value| Outcome::Result(value.into()))
-            }
+            Kind::Result(result) => fill(result).map_err(|error| broken(spec, &error)).map(Outcome::Result),
             Kind::Command { update, goto } => command(spec, fill(update), fill(goto)),
             Kind::Interrupts { questions, then } => match fill(questions) {
                 Ok(Value::Array(mut questions)) if questions.len() > spec.activation.answers.len() => {
-                    Ok(Outcome::Interrupt(questions.swap_remove(spec.activation.answers.len()).into()))
+                    Ok(Outcome::Interrupt(questions.swap_remove(spec.activation.answers.len())))
                 }
                 Ok(_) => match then {
                     Some(then) => {
@@ -275,7 +273,7 @@ impl Scripted {
                         fuel = reply.report.fuel;
                         reply.report.result
                     }
-                    None => Ok(Outcome::Result(Value::Null.into())),
+                    None => Ok(Outcome::Result(Value::Null)),
                 },
                 Err(error) => Err(broken(spec, &error)),
             },
@@ -301,13 +299,11 @@ fn command<E: std::fmt::Display>(
     update: Result<Value, E>,
     goto: Result<Value, E>,
 ) -> Result<Outcome, Failure> {
-    let update = match update.map_err(|error| broken(spec, &error))? {
-        Value::Object(update) => update,
-        _ => return Err(broken(spec, &"its `update` is not an object")),
+    let Value::Object(update) = update.map_err(|error| broken(spec, &error))? else {
+        return Err(broken(spec, &"its `update` is not an object"));
     };
-    let goto = match goto.map_err(|error| broken(spec, &error))? {
-        Value::Array(targets) => targets,
-        _ => return Err(broken(spec, &"its `goto` is not a list")),
+    let Value::Array(goto) = goto.map_err(|error| broken(spec, &error))? else {
+        return Err(broken(spec, &"its `goto` is not a list"));
     };
     let goto = goto
         .into_iter()

@@ -274,15 +274,15 @@ impl<'c> Session<'c> {
             .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
         let store = Arc::clone(&self.store);
         let mut watcher = ();
-        let driven = tokio::select! {
+        let ended = tokio::select! {
             biased;
             () = store.broken() => None,
-            driven = driver.drive(first, &mut watcher) => Some(driven),
+            status = driver.drive(first, &mut watcher) => Some(status),
         };
         if store.is_broken() {
             return Ok(None);
         }
-        match driven {
+        match ended {
             Some(Ok(_)) | None => Ok(Some(driver.summary())),
             Some(Err(DriveError::Refused { code, message })) => Err(Stop::refused(code, message)),
             Some(Err(error)) => Err(Stop::Fault(error.to_string())),

@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         output.line(format_args!("  needs    {}", printable(&needs)))?;
         match &key {
             Some(key) => {
-                output.line(format_args!("  signed   {} by {}", shown(&envelope), key.id().short()))?
+                output.line(format_args!("  signed   {} by {}", shown(&envelope), key.id().short()))?;
             }
             None => output.line(format_args!(
                 "  {}",

@@ -198,7 +198,7 @@ fn state(store: &dyn CheckpointStore, run: &str, checkpoint: &Checkpoint) -> Res
         })?;
         match (value.kind, state.get_mut(&value.channel), parsed) {
             (graph_core::record::ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => {
-                list.extend(more)
+                list.extend(more);
             }
             (_, _, parsed) => {
                 state.insert(value.channel, parsed);
