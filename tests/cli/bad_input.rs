@@ -12,7 +12,12 @@ fn mistakes_are_explained() {
     place.write("yaml.yaml", "config: [1\n");
     place.write("text.wasm", "not a component");
     place.write("list.yaml", "- 1\n");
-    let cases: [(&[&str], i32); 16] = [
+    place.write(
+        "inputs.yaml",
+        "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\nconfig_schema: { properties: { name: { type: string } } }\nconfig: { start: a, nodes: { a: {} } }\n",
+    );
+    place.run(&["run", "good.yaml"]);
+    let cases: [(&[&str], i32); 20] = [
         (&["run", "missing.yaml"], 9),
         (&["run", "no/such/item"], 9),
         (&["run", "yaml.yaml"], 3),
@@ -29,6 +34,10 @@ fn mistakes_are_explained() {
         (&["resume", "nope"], 9),
         (&["runs", "show", "nope"], 9),
         (&["inspect", "text.wasm"], 8),
+        (&["run", ""], 2),
+        (&["run", "text.wasm"], 2),
+        (&["run", "inputs.yaml", "--input", "name=3"], 3),
+        (&["runs", "verify", "nope", "--key", "missing.pem"], 9),
     ];
     let mut shown = String::new();
     for (args, code) in cases {
@@ -41,6 +50,35 @@ fn mistakes_are_explained() {
         assert!(document["error"]["message"].is_string(), "{args:?}: {document}");
     }
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn hostile_files_are_refused() {
+    let place = Place::new();
+    let wide = format!("x: '{}', nex: a", "y".repeat(200_000));
+    place.graph("wide.yaml", &format!("start: a\nnodes: {{ a: {{ {wide} }} }}\n"));
+    let ran = place.run(&["validate", "wide.yaml"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("`nex` is not a key") && ran.stderr.len() < 4000, "{}", ran.stderr);
+    #[cfg(unix)]
+    for args in [
+        &["run", "/dev/zero"][..],
+        &["validate", "/dev/zero"],
+        &["run", "wide.yaml", "--trust", "/dev/zero"],
+    ] {
+        let (document, code) = place.json(args);
+        assert_eq!(code, 3, "{args:?}: {document}");
+    }
+}
+
+#[test]
+fn a_run_id_is_taken_once() {
+    let place = Place::new();
+    place.graph("good.yaml", "start: a\nnodes:\n  a: {}\n");
+    assert_eq!(place.run(&["run", "good.yaml", "--run-id", "r"]).code, 0);
+    let (document, code) = place.json(&["run", "good.yaml", "--run-id", "r"]);
+    assert_eq!((code, &document["error"]["code"]), (2, &serde_json::json!("usage")), "{document}");
+    assert_eq!(place.json(&["runs", "list"]).0["runs"].as_array().unwrap().len(), 1);
 }
 
 #[test]

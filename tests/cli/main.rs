@@ -7,5 +7,6 @@ mod cases;
 mod edges;
 mod interrupted;
 mod place;
+mod readme;
 mod sessions;
 mod shared;

@@ -190,13 +190,26 @@ fn object(shown: &mut String, fields: &Map<String, Value>) {
         if Some(key.as_str()) == asked || ((key == "choices" || key == "options") && value.is_array()) {
             continue;
         }
-        let _ = write!(shown, "\n  {}: {}", one_line(key, 60), indented(&text(value)));
+        let (key, value) = (one_line(key, 60), text(value));
+        let _ = if value.trim_end().contains('\n') {
+            write!(shown, "\n  {key}:{}", below(&value))
+        } else {
+            write!(shown, "\n  {key}: {}", printable(value.trim_end()))
+        };
     }
 }
 
-/// Text of several lines, safe to show, each but the first one indented.
+/// Text of several lines, safe to show: the first one stays where it is, the others are indented below it.
 fn indented(text: &str) -> String {
-    printable(text.trim_end()).replace('\n', "\n    ")
+    let text = printable(text.trim_end());
+    let (first, others) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{first}{}", below(others))
+}
+
+/// Lines of their own, safe to show and indented; lines with nothing on them stay empty.
+fn below(text: &str) -> String {
+    let indent = |line: &str| if line.trim().is_empty() { "\n".to_owned() } else { format!("\n    {line}") };
+    printable(text.trim_end()).lines().map(indent).collect()
 }
 
 #[cfg(test)]

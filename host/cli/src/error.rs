@@ -82,6 +82,10 @@ impl Error {
             }
             Kind::IsADirectory => Self::usage(format!("{what} {shown} is a folder, a file is needed")),
             Kind::InvalidData => Self::invalid(format!("{what} {shown} is not text in UTF-8")),
+            Kind::FileTooLarge => {
+                let limit = crate::text_file::LARGEST >> 20;
+                Self::invalid(format!("{what} {shown} is larger than {limit} MiB"))
+            }
             _ => Self::storage(format!("{what} {shown} cannot be read: {error}")),
         }
     }
@@ -210,13 +214,22 @@ macro_rules! from_store {
 from_store!(
     graph_store::AcquireError,
     graph_store::CommitError,
-    graph_store::CreateRunError,
     graph_store::OpenError,
     graph_store::ReadError,
     graph_store::ResolveError,
     graph_store::SnapshotError,
     graph_store::StorageError,
 );
+
+impl From<graph_store::CreateRunError> for Error {
+    fn from(error: graph_store::CreateRunError) -> Self {
+        match error {
+            // The store is well: the id was chosen badly.
+            graph_store::CreateRunError::Exists { .. } => Self::usage(error.to_string()),
+            error => Self::of_run(error.code(), error.to_string()),
+        }
+    }
+}
 
 impl From<Box<Diagnostics>> for Error {
     fn from(diagnostics: Box<Diagnostics>) -> Self {

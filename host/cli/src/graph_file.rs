@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::items::{FindError, Found, Places, id_of_graph};
 use crate::output::{self, printable, styled};
 use crate::project;
+use crate::text_file;
 
 /// A graph document that can be used.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl GraphFile {
     /// refusal.
     pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
         let (path, id) = locate(name, places)?;
-        let text = std::fs::read_to_string(&path)
+        let text = text_file::read(&path)
             .map_err(|error| Error::read("the graph", Path::new(&project::shown(&path)), &error))?;
         let standing = verify_text(&id, &text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
@@ -44,12 +45,22 @@ impl GraphFile {
 
 /// The file of a graph, and its id.
 pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
+    if name.is_empty() {
+        return Err(
+            Error::usage("the name of the graph is empty").help("name the graph's file, or an item id")
+        );
+    }
     let path = Path::new(name);
     let looks_like_a_file =
         path.extension().is_some() || name.contains(std::path::MAIN_SEPARATOR) && path.exists();
     if looks_like_a_file || path.is_file() {
         if name.starts_with("oci://") {
             return Err(Error::usage("this version does not fetch graphs from registries".to_owned()));
+        }
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) && path.is_file()
+        {
+            return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))
+                .help("a graph is a YAML file whose nodes name components; `graph-host inspect` shows what this one is"));
         }
         return Ok((path.to_path_buf(), id_of_graph(path)));
     }

@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<Map<String, Value>> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
     };
-    read.map_err(|error| Error::read("the inputs", Path::new(&name), &error))?;
+    read.map_err(|error| Error::read("the file of inputs", Path::new(&name), &error))?;
     if text.len() as u64 > LARGEST {
         return Err(Error::invalid(format!("the inputs in {name} are larger than {} MiB", LARGEST >> 20)));
     }

@@ -165,9 +165,7 @@ pub fn verify(
 ) -> Result<VerifiedComponent> {
     let bytes = read_component(path)?;
     let envelope = match envelope {
-        Some(path) => {
-            Some(fs::read_to_string(path).map_err(|error| Error::read("the envelope", path, &error))?)
-        }
+        Some(path) => Some(crate::text_file::read_as("the envelope", path)?),
         None => None,
     };
     let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, now());

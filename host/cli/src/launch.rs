@@ -27,6 +27,7 @@ use crate::pins::{Pins, absolute, kept_text};
 use crate::preflight::Plan;
 use crate::project;
 use crate::runs;
+use crate::text_file;
 use crate::trust;
 
 /// Where things are taken from: the options that say so are the same wherever components are used.
@@ -157,7 +158,7 @@ pub fn engine(context: &Context) -> Result<Engine> {
 
 /// Reads a manifest, and tells its warnings.
 pub fn read_manifest(path: &Path, context: &Context) -> Result<Manifest> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::read("the manifest", path, &error))?;
+    let text = text_file::read_as("the manifest", path)?;
     let (manifest, warnings) = parse_manifest(path, &text)?;
     if !warnings.is_empty() {
         context.output.report(&warnings);
@@ -179,7 +180,7 @@ fn parse_manifest(path: &Path, text: &str) -> Result<(Manifest, graph_core::diag
 
 /// The manifest that lies in a file now; `None` where there is no such file.
 pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
-    match std::fs::read_to_string(path) {
+    match text_file::read(path) {
         Ok(text) => parse_manifest(path, &text).map(|(manifest, _)| Some(manifest)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::read("the manifest", path, &error)),
@@ -202,7 +203,7 @@ pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<Value> 
             .collect();
         Error::invalid(format!("the inputs do not fit the graph's `config_schema`:{}", lines.concat()))
             .details(serde_json::json!({ "problems": details }))
-            .help("give inputs with --input KEY=VALUE or --inputs FILE")
+            .help("give inputs with --input KEY=VALUE or --inputs FILE; a value that is JSON is taken as that, text that looks like it needs quotes of its own: --input 'n=\"3\"'")
     })
 }
 

@@ -25,4 +25,5 @@ pub mod run_id;
 pub mod runs;
 pub mod session;
 pub mod signing;
+pub mod text_file;
 pub mod trust;

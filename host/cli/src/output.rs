@@ -111,6 +111,9 @@ fn handler() -> miette::GraphicalReportHandler {
         miette::GraphicalTheme::unicode_nocolor()
     })
     .with_width(width)
+    // A path or a command is taken over by copying it: it is not taken apart.
+    .with_break_words(false)
+    .with_word_separator(textwrap::WordSeparator::AsciiSpace)
     .with_links(false)
 }
 

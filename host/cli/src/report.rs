@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use graph_core::record::{InterruptRecord, Status};
+use graph_core::record::{InterruptRecord, RunError, Status};
 use graph_core::time::Timestamp;
 use graph_core::walker::{ChannelChange, Notice, Summary};
 use serde_json::{Value, json};
@@ -242,15 +242,7 @@ pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
 pub fn aftermath(run: &str, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = &summary.error {
-        let place =
-            error.node.as_ref().map(|node| format!(" in `{}`", one_line(node, 60))).unwrap_or_default();
-        let category = error.category.map(|category| format!(" ({category})")).unwrap_or_default();
-        lines.push(format!(
-            "{} {}{place}{category}: {}",
-            styled(output::BAD, "error:"),
-            error.code,
-            printable(&error.message)
-        ));
+        lines.push(error_line(error));
     }
     for interrupt in &summary.interrupts {
         lines.push(crate::answers::question(interrupt));
@@ -259,6 +251,19 @@ pub fn aftermath(run: &str, summary: &Summary) -> Vec<String> {
         lines.push(format!("{} {command}", styled(output::DIM, "go on with:")));
     }
     lines
+}
+
+/// An error of a run in a line. Most messages name the node themselves.
+pub fn error_line(error: &RunError) -> String {
+    let named = |node: &&String| !error.message.contains(&format!("`{node}`"));
+    let place = error.node.as_ref().filter(named).map(|node| format!(" in `{}`", one_line(node, 60)));
+    format!(
+        "{} {}{}: {}",
+        styled(output::BAD, "error:"),
+        error.code,
+        place.unwrap_or_default(),
+        printable(&error.message)
+    )
 }
 
 /// The command line that lets a run go on.

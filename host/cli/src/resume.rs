@@ -255,7 +255,7 @@ fn changed(run: &str, changes: &[String]) -> Error {
 fn graph_now(kept: &Kept, accept: bool, changes: &mut Vec<String>) -> Result<Graph> {
     let keep = || load_snapshot(&kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
     let path = &kept.pins.graph_file;
-    let Ok(text) = std::fs::read_to_string(path) else { return keep() };
+    let Ok(text) = crate::text_file::read(path) else { return keep() };
     match load(&project::shown(path), &text, &kept.graph.id) {
         Ok(loaded) if loaded.graph.digest == kept.graph.digest => keep(),
         Ok(loaded) => {

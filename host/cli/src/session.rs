@@ -1,6 +1,6 @@
 //! A run as a person lives with it: it goes on, asks, can be stopped, and ends.
 
-use graph_core::record::Status;
+use graph_core::record::{ErrorCode, Status};
 use graph_core::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
@@ -160,10 +160,25 @@ impl Signals {
     }
 }
 
+/// A resume that the walker does not take, with what to type.
+fn refused(code: ErrorCode, message: String) -> Error {
+    let error = Error::of_run(code, message);
+    match code {
+        ErrorCode::AnswerNeeded => {
+            error.help("answer with --answer ANSWER, or --answer ID=ANSWER where several questions are open")
+        }
+        ErrorCode::AmbiguousAnswer => error.help("write each answer as --answer ID=ANSWER"),
+        ErrorCode::UnknownInterrupt => {
+            error.help("`graph-host runs show @last` lists the open questions with their ids")
+        }
+        _ => error,
+    }
+}
+
 impl From<DriveError> for Error {
     fn from(error: DriveError) -> Self {
         match error {
-            DriveError::Refused { code, message } => Self::of_run(code, message),
+            DriveError::Refused { code, message } => refused(code, message),
             DriveError::Storage(message) => Self::storage(message),
             DriveError::Fault(_) => Self::new(crate::exit::Exit::Failed, "internal", error.to_string()),
         }

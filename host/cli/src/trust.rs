@@ -10,17 +10,17 @@ use crate::error::{Error, Result};
 use crate::home::{Home, create_private_folder, write_atomic};
 use crate::output::Output;
 use crate::project;
+use crate::text_file;
 
 /// Reads the user's trust store and those of `--trust`. A store beside a graph is never read by itself.
 pub fn load(home: &Home, named: &[PathBuf], output: Output) -> Result<TrustStore> {
-    let mut store = match std::fs::read_to_string(home.trust_file()) {
+    let mut store = match text_file::read(&home.trust_file()) {
         Ok(text) => parse(&home.trust_file(), &text, output)?,
         Err(error) if error.kind() == ErrorKind::NotFound => TrustStore::default(),
         Err(error) => return Err(Error::read("the trust store", &home.trust_file(), &error)),
     };
     for path in named {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Error::read("the trust file", path, &error))?;
+        let text = text_file::read_as("the trust file", path)?;
         store = store.merge(parse(path, &text, output)?);
     }
     Ok(store)
@@ -34,7 +34,7 @@ pub fn edit(path: &Path, change: impl FnOnce(&str, &str) -> Result<String, EditE
     let lock_path = folder.join(".trust.lock");
     let lock = File::create(&lock_path).map_err(|error| Error::write("the lock file", &lock_path, &error))?;
     lock.lock().map_err(|error| Error::write("the lock file", &lock_path, &error))?;
-    let text = match std::fs::read_to_string(path) {
+    let text = match text_file::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Error::read("the trust store", path, &error)),

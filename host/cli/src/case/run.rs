@@ -49,7 +49,7 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
         about: None,
         problems: vec![problem],
     };
-    let text = match std::fs::read_to_string(file) {
+    let text = match crate::text_file::read(file) {
         Ok(text) => text,
         Err(error) => {
             let error = crate::error::Error::read("the case", file, &error);

@@ -314,8 +314,7 @@ impl<'c> Session<'c> {
             }
             GraphSource::File(path) => {
                 let shown = path.display().to_string();
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| Stop::from(crate::error::Error::read("the graph", path, &error)))?;
+                let text = crate::text_file::read_as("the graph", path).map_err(Stop::from)?;
                 let loaded =
                     load(&shown, &text, &id_of_graph(path)).map_err(|problems| Stop::invalid(&problems))?;
                 Ok((loaded.graph, loaded.warnings.to_lines()))

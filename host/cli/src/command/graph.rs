@@ -40,7 +40,7 @@ enum Format {
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let Graph::Show { graph: path, format } = args.command;
-    let text = std::fs::read_to_string(&path).map_err(|error| Error::read("the graph", &path, &error))?;
+    let text = graph_host::text_file::read_as("the graph", &path)?;
     let id = id_of_graph(&path);
     let loaded = load(&path.display().to_string(), &text, &id)?;
     let topology = Topology::of(&loaded.graph);

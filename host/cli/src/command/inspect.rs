@@ -11,7 +11,7 @@ use graph_host::graph_file::{standing_json, standing_text};
 use graph_host::items::{self, Found, Places, envelope_path, id_of_file, id_of_graph};
 use graph_host::launch::{Sources, components, engine};
 use graph_host::output::{self, printable, styled};
-use graph_host::{project, report, trust};
+use graph_host::{project, report, text_file, trust};
 use serde_json::json;
 
 /// Show what a component or a graph is, and who vouches for it
@@ -50,7 +50,7 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
     let trust = trust::load(&context.home, &sources.trust, output)?;
     let bytes = items::read_component(path)?;
     let envelope = envelope_path(path);
-    let envelope = match std::fs::read_to_string(&envelope) {
+    let envelope = match text_file::read(&envelope) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(Error::read("the envelope", &envelope, &error)),
@@ -143,7 +143,7 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
 fn graph(path: &Path, id: &str, sources: &Sources, context: &Context) -> Result<Exit> {
     let output = context.output;
     let trust = trust::load(&context.home, &sources.trust, output)?;
-    let text = std::fs::read_to_string(path).map_err(|error| Error::read("the graph", path, &error))?;
+    let text = text_file::read_as("the graph", path)?;
     let standing = verify_text(id, &text, &trust, now());
     let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
     let graph = loaded.graph;

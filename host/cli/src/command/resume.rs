@@ -81,9 +81,15 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
             "the run was cut short before it asked anything: resume it without answers or inputs",
         ));
     }
+    // Leaving at the prompt changes nothing: the run waits on.
+    let leave = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
     let asks = inputs.is_none() && given.is_empty() && output.can_ask();
     let answers = if asks && !resumable.open.is_empty() {
-        match answers::ask(output, &resumable.open, std::future::pending()).await {
+        match answers::ask(output, &resumable.open, leave).await {
             Some(answers) => answers,
             None => return Ok(Exit::Interrupted),
         }

@@ -99,7 +99,14 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     }
     let inputs = check_inputs(&graph, given)?;
     if let Some(error) = plan.refusal(&suggest) {
-        return Err(error);
+        let nothing_granted = args.caps.is_none() && error.exit() == Exit::Denied;
+        return Err(if nothing_granted {
+            error.help(format!(
+                "without a manifest (--caps FILE) nothing is allowed. See what the graph needs: {suggest}"
+            ))
+        } else {
+            error
+        });
     }
     let signed = standing_text(&scene.file.standing);
     let notices = plan.notices();

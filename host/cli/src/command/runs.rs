@@ -277,13 +277,7 @@ fn show(store: &dyn CheckpointStore, name: &str, context: &Context) -> Result<Ex
         context.output.line(graph_host::answers::question(interrupt))?;
     }
     if let Some(error) = status.and_then(|status| status.error.as_ref()) {
-        let place = error.node.as_ref().map(|node| format!(" in `{}`", printable(node))).unwrap_or_default();
-        let code = error.code;
-        context.output.line(format_args!(
-            "{} {code}{place}: {}",
-            styled(output::BAD, "error:"),
-            printable(&error.message)
-        ))?;
+        context.output.line(report::error_line(error))?;
     }
     if let Some(trouble) = &told.trouble {
         context.output.line(format_args!("{} {}", styled(output::BAD, "unreadable:"), printable(trouble)))?;
@@ -385,7 +379,7 @@ fn verify(
     let row = runs::find(store, name)?;
     let key = match key {
         Some(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| Error::read("the key", path, &error))?;
+            let text = graph_host::text_file::read_as("the key file", path)?;
             VerifyingKey::parse(&text)
                 .map_err(|error| Error::invalid(format!("{}: {error}", project::shown(path))))?
         }

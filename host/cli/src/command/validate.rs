@@ -47,9 +47,9 @@ enum Checked {
 }
 
 fn check(path: &Path) -> Checked {
-    let text = match std::fs::read_to_string(path) {
+    let text = match graph_host::text_file::read_as("the graph", path) {
         Ok(text) => text,
-        Err(error) => return Checked::Unread(Error::read("the graph", path, &error)),
+        Err(error) => return Checked::Unread(error),
     };
     let id = id_of_graph(path);
     match load(&path.display().to_string(), &text, &id) {

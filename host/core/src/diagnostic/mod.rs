@@ -3,6 +3,7 @@
 
 pub mod codes;
 mod report;
+mod source;
 mod text;
 
 pub use codes::Code;

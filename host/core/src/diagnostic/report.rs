@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::codes::Code;
+use super::source::Source;
 use super::text::{printable, same_length};
 
 /// A place in a document.
@@ -244,7 +245,7 @@ impl Problems {
 /// All problems of one document, sorted by place. As a `miette::Diagnostic` it shows each with its snippet.
 #[derive(Clone)]
 pub struct Diagnostics {
-    source: miette::NamedSource<String>,
+    source: Source,
     list: Vec<Diagnostic>,
 }
 
@@ -260,13 +261,14 @@ impl Diagnostics {
             ))
         });
         list.dedup();
-        let source = miette::NamedSource::new(printable(source_name), same_length(text).into_owned());
+        let source =
+            Source { name: printable(source_name).into_owned(), text: same_length(text).into_owned() };
         Self { source, list }
     }
 
     /// The name of the document.
     pub fn source_name(&self) -> &str {
-        self.source.name()
+        &self.source.name
     }
 
     /// The problems, sorted by place.

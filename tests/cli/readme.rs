@@ -1,0 +1,168 @@
+//! Every command of the README does what the README says.
+//!
+//! A `console` block is a session: `$ ` begins a command, the lines below it are what it prints. `[..]` stands for
+//! anything within a line, a line `...` for any lines, and `# exits with N` says how it ends. Blocks under
+//! `<!-- file: NAME -->` are files that the sessions use. A block under `<!-- not run: WHY -->` is not run, one under
+//! `<!-- slow: WHY -->` only where README_SLOW is set.
+
+use std::path::Path;
+use std::process::Command;
+
+const README: &str = include_str!("../../README.md");
+
+struct Block<'t> {
+    language: &'t str,
+    mark: Option<&'t str>,
+    line: usize,
+    lines: Vec<&'t str>,
+}
+
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut mark = None;
+    let mut open: Option<Block<'_>> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        match &mut open {
+            Some(_) if line == "```" => blocks.extend(open.take()),
+            Some(block) => block.lines.push(line),
+            None => {
+                if let Some(language) = line.strip_prefix("```") {
+                    open = Some(Block { language, mark, line: number, lines: Vec::new() });
+                    mark = None;
+                } else if !line.is_empty() {
+                    mark = line.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->"));
+                }
+            }
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+struct Step<'t> {
+    command: &'t str,
+    expected: Vec<&'t str>,
+}
+
+fn steps<'t>(lines: &[&'t str]) -> Vec<Step<'t>> {
+    let mut steps: Vec<Step<'t>> = Vec::new();
+    for line in lines {
+        match (line.strip_prefix("$ "), steps.last_mut()) {
+            (Some(command), _) => steps.push(Step { command, expected: Vec::new() }),
+            (None, Some(step)) => step.expected.push(line),
+            (None, None) => panic!("a session begins with a command, not with {line:?}"),
+        }
+    }
+    steps
+}
+
+/// Whether a line is as expected: `[..]` stands for anything, and how far columns are apart does not matter.
+fn line_fits(expected: &str, line: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (expected, line) = (words(expected), words(line));
+    let mut parts = expected.split("[..]");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first.trim_end()) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.trim().is_empty();
+    }
+    while let Some(part) = parts.next() {
+        let part = part.trim();
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+fn fits(expected: &[&str], lines: &[&str]) -> bool {
+    match expected {
+        [] => lines.is_empty(),
+        ["...", more @ ..] => (0..=lines.len()).any(|skipped| fits(more, &lines[skipped..])),
+        [one, more @ ..] => {
+            lines.first().is_some_and(|line| line_fits(one, line)) && fits(more, &lines[1..])
+        }
+    }
+}
+
+/// Copies what git would keep: no build folders, no state of runs.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name();
+        if entry.file_type().unwrap().is_dir() {
+            if name != "target" && name != "state" {
+                copy(&entry.path(), &to.join(name));
+            }
+        } else {
+            std::fs::copy(entry.path(), to.join(name)).unwrap();
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_do_what_the_readme_says() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["examples", "guest-sdk"] {
+        copy(&repository.join(part), &folder.path().join(part));
+    }
+    let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let mut ran = 0;
+    for block in blocks(README) {
+        let mark = block.mark.unwrap_or_default();
+        if let Some(file) = mark.strip_prefix("file: ") {
+            let file = folder.path().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, block.lines.join("\n") + "\n").unwrap();
+        }
+        let slow = mark.starts_with("slow:") && std::env::var_os("README_SLOW").is_none();
+        if block.language != "console" || mark.starts_with("not run:") || slow {
+            continue;
+        }
+        for step in steps(&block.lines) {
+            let (command, code) =
+                step.command.split_once(" # exits with ").unwrap_or((step.command, "0"));
+            let command = command.replace("cargo run --release --", "graph-host");
+            let output = Command::new("sh")
+                .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+                .current_dir(folder.path())
+                .env("GRAPH_HOST_HOME", folder.path().join("home"))
+                .env("PATH", &path)
+                .env("NO_COLOR", "1")
+                .env("COLUMNS", "100")
+                .stdin(std::process::Stdio::null())
+                .output()
+                .unwrap();
+            let printed = String::from_utf8(output.stdout).unwrap();
+            let lines: Vec<_> = printed.lines().collect();
+            assert!(
+                fits(&step.expected, &lines),
+                "README.md, the block at line {}: $ {}\nprints\n{printed}\nexpected\n{}",
+                block.line,
+                step.command,
+                step.expected.join("\n")
+            );
+            assert_eq!(output.status.code().map(|code| code.to_string()).as_deref(), Some(code), "{command}");
+            ran += 1;
+        }
+    }
+    assert!(ran >= 15, "only {ran} commands were found");
+}
+
+#[test]
+fn what_does_not_fit_is_seen() {
+    assert!(line_fits("a [..] c", "a b  c") && !line_fits("a [..] c", "a b d"));
+    assert!(line_fits("a [..] b [..] c", "a 1 b 2 c") && !line_fits("a [..] b [..] c", "a 1 2 c"));
+    assert!(line_fits("a", " a") && !line_fits("a", "a b") && !line_fits("a b", "a"));
+    assert!(fits(&["a", "...", "c"], &["a", "b", "b", "c"]));
+    assert!(!fits(&["a", "...", "c"], &["a", "b"]) && !fits(&["a"], &["a", "b"]) && !fits(&[], &["a"]));
+}
