@@ -61,11 +61,9 @@ fn hostile_files_are_refused() {
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     assert!(ran.stderr.contains("`nex` is not a key") && ran.stderr.len() < 4000, "{}", ran.stderr);
     #[cfg(unix)]
-    for args in [
-        &["run", "/dev/zero"][..],
-        &["validate", "/dev/zero"],
-        &["run", "wide.yaml", "--trust", "/dev/zero"],
-    ] {
+    for args in
+        [&["run", "/dev/zero"][..], &["validate", "/dev/zero"], &["run", "wide.yaml", "--trust", "/dev/zero"]]
+    {
         let (document, code) = place.json(args);
         assert_eq!(code, 3, "{args:?}: {document}");
     }

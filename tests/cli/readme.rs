@@ -84,9 +84,7 @@ fn fits(expected: &[&str], lines: &[&str]) -> bool {
     match expected {
         [] => lines.is_empty(),
         ["...", more @ ..] => (0..=lines.len()).any(|skipped| fits(more, &lines[skipped..])),
-        [one, more @ ..] => {
-            lines.first().is_some_and(|line| line_fits(one, line)) && fits(more, &lines[1..])
-        }
+        [one, more @ ..] => lines.first().is_some_and(|line| line_fits(one, line)) && fits(more, &lines[1..]),
     }
 }
 
@@ -129,8 +127,7 @@ fn commands_do_what_the_readme_says() {
             continue;
         }
         for step in steps(&block.lines) {
-            let (command, code) =
-                step.command.split_once(" # exits with ").unwrap_or((step.command, "0"));
+            let (command, code) = step.command.split_once(" # exits with ").unwrap_or((step.command, "0"));
             let command = command.replace("cargo run --release --", "graph-host");
             let output = Command::new("sh")
                 .args(["-c", &format!("{{ {command}\n}} 2>&1")])

@@ -19,7 +19,12 @@ fn a_run_asks_and_goes_on() {
     for (answer, what) in [(&["--answer", "9.9/0=x"][..], "--answer"), (&[], "--answer ANSWER")] {
         let (refused, code) = place.json(&[&["resume", "r1"], answer].concat());
         assert_eq!(code, 2, "{refused}");
-        assert!(refused["error"]["help"].as_str().is_some_and(|help| help.contains("runs show") || help.contains(what)), "{refused}");
+        assert!(
+            refused["error"]["help"]
+                .as_str()
+                .is_some_and(|help| help.contains("runs show") || help.contains(what)),
+            "{refused}"
+        );
     }
     insta::assert_snapshot!("answer", place.run(&["resume", "@last", "--answer", "yes"]).shown());
     let verified = place.run(&["runs", "verify", "r1"]);

@@ -6,7 +6,7 @@ use clap::{Subcommand, ValueEnum};
 use graph_core::document::load;
 use graph_core::topology::Topology;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
+use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::items::id_of_graph;
 use serde_json::json;
