@@ -109,7 +109,7 @@ fn copy(from: &Path, to: &Path) {
 fn commands_do_what_the_readme_says() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().unwrap();
-    for part in ["examples", "guest-sdk"] {
+    for part in ["examples", "guest-sdk", "wit"] {
         copy(&repository.join(part), &folder.path().join(part));
     }
     let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
