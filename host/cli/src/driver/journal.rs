@@ -53,6 +53,8 @@ pub(super) struct Journal {
     durability: Durability,
     /// Changes of the run's row that go with the next record.
     amendment: RunUpdate,
+    /// Pushed since the last commit.
+    queue: Vec<Queued>,
     /// The newest record that was pushed.
     newest: PersistId,
     /// Handed to the thread and not acknowledged by it.
@@ -63,10 +65,9 @@ pub(super) struct Journal {
 enum Mode {
     Inline {
         together: bool,
-        queue: Vec<Queued>,
     },
     Thread {
-        records: Option<blocking::Sender<Queued>>,
+        records: Option<blocking::Sender<Vec<Queued>>>,
         written: mpsc::UnboundedReceiver<(usize, Written)>,
         thread: Option<JoinHandle<()>>,
     },
@@ -94,11 +95,9 @@ impl Journal {
         };
         let writer = Arc::new(Writer { store, key, run: run.to_owned(), synchronous });
         let mode = match writing {
-            Writing::Inline | Writing::OneByOne => {
-                Mode::Inline { together: writing == Writing::Inline, queue: Vec::new() }
-            }
+            Writing::Inline | Writing::OneByOne => Mode::Inline { together: writing == Writing::Inline },
             Writing::Thread => {
-                let (give, taken) = blocking::channel::<Queued>();
+                let (give, taken) = blocking::channel::<Vec<Queued>>();
                 let (tell, written) = mpsc::unbounded_channel();
                 let thread_writer = Arc::clone(&writer);
                 let thread = std::thread::Builder::new()
@@ -112,6 +111,7 @@ impl Journal {
             mode,
             durability,
             amendment: RunUpdate::default(),
+            queue: Vec::new(),
             newest: PersistId(0),
             unwritten: 0,
             acknowledged: VecDeque::new(),
@@ -123,42 +123,44 @@ impl Journal {
         merge(&mut self.amendment, update);
     }
 
-    /// Takes a record. It is written once [`Self::commit`] is called, or sooner.
+    /// Takes a record. It is written once [`Self::commit`] is called.
     pub(super) fn push(&mut self, persist: Box<Persist>, text: Option<Text>, at: Timestamp) {
-        let id = persist.id;
-        self.newest = id;
+        self.newest = persist.id;
         let mut update = std::mem::take(&mut self.amendment);
         update.at = at;
         describe(&persist.record, &mut update);
-        let queued = Queued { persist, text, update };
-        match &mut self.mode {
-            Mode::Inline { queue, .. } => queue.push(queued),
-            Mode::Thread { records, .. } => {
-                let sent = records.as_ref().is_some_and(|records| records.send(queued).is_ok());
-                if !sent {
-                    let refused = Some("the thread that writes to the store has ended".to_owned());
-                    self.acknowledged.push_back(Written { id, refused });
-                    return;
-                }
-                self.unwritten += 1;
-                if self.durability == Durability::Async {
-                    self.acknowledged.push_back(Written { id, refused: None });
-                }
-            }
-        }
+        self.queue.push(Queued { persist, text, update });
     }
 
-    /// Writes what was pushed, where it is this thread that writes.
-    pub(super) fn commit(&mut self) {
-        let Mode::Inline { together, queue } = &mut self.mode else { return };
-        if queue.is_empty() {
+    /// Writes what was pushed, or hands it to the thread that writes. What is pushed between two commits stays together:
+    /// a task's record and the checkpoint that makes it void are one transaction, not two.
+    ///
+    /// Where the driver is `idle`, with nothing to do until this is stored, it writes itself: waking a thread and being
+    /// woken by it takes about as long as a commit does on a fast disk.
+    pub(super) fn commit(&mut self, idle: bool) {
+        if self.queue.is_empty() {
             return;
         }
-        if *together {
-            self.acknowledged.extend(self.writer.write(queue.drain(..), true));
-        } else {
-            for queued in queue.drain(..) {
-                self.acknowledged.extend(self.writer.write(std::iter::once(queued), false));
+        let queue = std::mem::take(&mut self.queue);
+        let here = idle && self.durability == Durability::Sync && self.unwritten == 0;
+        match &mut self.mode {
+            Mode::Thread { .. } if here => self.acknowledged.extend(self.writer.write(queue, true)),
+            Mode::Inline { together: true } => self.acknowledged.extend(self.writer.write(queue, true)),
+            Mode::Inline { together: false } => {
+                for queued in queue {
+                    self.acknowledged.extend(self.writer.write(std::iter::once(queued), false));
+                }
+            }
+            Mode::Thread { records, .. } => {
+                let (id, count) = (self.newest, queue.len());
+                let sent = records.as_ref().is_some_and(|records| records.send(queue).is_ok());
+                let refused = (!sent).then(|| "the thread that writes to the store has ended".to_owned());
+                if sent {
+                    self.unwritten += count;
+                }
+                if !sent || self.durability == Durability::Async {
+                    self.acknowledged.push_back(Written { id, refused });
+                }
             }
         }
     }
@@ -196,7 +198,7 @@ impl Journal {
 
     /// Waits until everything pushed is stored. `Err` says why it could not be.
     pub(super) async fn flush(&mut self) -> Result<(), String> {
-        self.commit();
+        self.commit(true);
         while self.unwritten > 0 {
             self.written().await;
         }
@@ -230,10 +232,14 @@ impl fmt::Debug for Journal {
 
 impl Writer {
     /// Writes until the driver is gone: whatever waits goes into one transaction.
-    fn serve(&self, waiting: &blocking::Receiver<Queued>, tell: &mpsc::UnboundedSender<(usize, Written)>) {
+    fn serve(
+        &self,
+        waiting: &blocking::Receiver<Vec<Queued>>,
+        tell: &mpsc::UnboundedSender<(usize, Written)>,
+    ) {
         let mut refused: Option<String> = None;
         while let Ok(first) = waiting.recv() {
-            let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).collect();
+            let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).flatten().collect();
             let count = batch.len();
             // Nothing may follow records that are missing.
             let written = match (&refused, batch.last()) {

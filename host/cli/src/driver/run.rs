@@ -174,7 +174,7 @@ impl Driver {
                 Effect::Suspend(status) | Effect::Finish(status) => stopped = Some(status),
             }
         }
-        self.journal.commit();
+        self.journal.commit(self.tasks.is_idle());
         Ok(stopped)
     }
 

@@ -38,6 +38,11 @@ impl Tasks {
         }
     }
 
+    /// Whether no attempt waits or is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.running.is_empty()
+    }
+
     /// Takes an attempt; it begins with [`Self::advance`].
     pub(super) fn add(&mut self, spec: TaskSpec) {
         let name = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
