@@ -49,9 +49,8 @@ impl Walker {
         for (barrier, arrived) in &checkpoint.barriers {
             barriers.insert(find(barrier)?, nodes(arrived)?.into_iter().collect::<BTreeSet<_>>());
         }
-        let used = status.as_ref().map(|status| status.tasks.clone()).unwrap_or_default();
-        let pending =
-            Pending::from_records(&graph, pending, answers, &used).map_err(|node| unknown(&node))?;
+        let pending = Pending::from_records(&graph, pending, answers, status.as_ref())
+            .map_err(|node| unknown(&node))?;
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
         let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
         let (visited, just_visited) = (nodes(&visited)?, nodes(&checkpoint.visited)?);

@@ -308,7 +308,12 @@ impl Walker {
                 task.warnings = warnings;
                 task.state = TaskState::Backoff { due, failure };
             }
-            Some(PendingOutcome::Failed { .. }) | None => {}
+            Some(PendingOutcome::Failed { failure }) => {
+                task.attempt = attempt;
+                task.warnings = warnings;
+                task.state = TaskState::Failed(failure);
+            }
+            None => {}
         }
     }
 

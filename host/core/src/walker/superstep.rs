@@ -10,7 +10,7 @@ use crate::graph::Graph;
 use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Failure, Outcome};
-use crate::record::{AnswersRecord, Canonical, InterruptRecord, PendingOutcome, TaskRecord, TaskUse};
+use crate::record::{AnswersRecord, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskRecord};
 use crate::time::Timestamp;
 
 /// The superstep under way.
@@ -188,10 +188,11 @@ impl Pending {
         graph: &Graph,
         records: Vec<TaskRecord>,
         answers: Vec<AnswersRecord>,
-        used: &BTreeMap<String, TaskUse>,
+        status: Option<&StatusRecord>,
     ) -> Result<Self, String> {
+        let used = status.map(|status| &status.tasks);
         let mut pending = Self::default();
-        for (task, used) in used {
+        for (task, used) in used.into_iter().flatten() {
             let entry = pending.entry(graph, task, &used.node)?;
             entry.used = Used { dispatches: used.dispatches, fuel: used.fuel };
         }
@@ -199,7 +200,11 @@ impl Pending {
             let entry = pending.entry(graph, &record.task, &record.node)?;
             entry.used.dispatches = entry.used.dispatches.max(record.dispatches);
             entry.used.fuel = entry.used.fuel.max(record.fuel);
-            if !matches!(record.outcome, PendingOutcome::Failed { .. }) {
+            // A failure that a later status record knows of has stopped the run: whoever resumed it, or resumes it now,
+            // counts the attempts anew. One that no status record knows of has yet to stop the run.
+            let told = used.and_then(|used| used.get(&record.task));
+            let anew = told.is_some_and(|told| told.dispatches >= record.dispatches);
+            if !(anew && matches!(record.outcome, PendingOutcome::Failed { .. })) {
                 entry.attempt = record.attempt;
                 entry.outcome = Some(record.outcome);
             }

@@ -113,8 +113,17 @@ pub(super) enum Identity {
     },
 }
 
-/// Looks what the file is.
+/// Looks what the file is. All is read from one state of the file: between two, another process may have made its
+/// tables.
 pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
+    connection.execute_batch("SAVEPOINT look")?;
+    let found = look(connection);
+    let released = connection.execute_batch("RELEASE look");
+    let found = found?;
+    released.map(|()| found)
+}
+
+fn look(connection: &Connection) -> rusqlite::Result<Identity> {
     let application_id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if application_id == APPLICATION_ID {
