@@ -1,0 +1,42 @@
+//! `graph-host runs`: look at runs and look after them, one file for each subcommand.
+
+mod list;
+mod row;
+mod show;
+mod story;
+mod verify;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::{project, runs};
+
+/// Look at runs
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The project whose runs these are; without it, the one around the current folder
+    #[arg(long, value_name = "DIR", global = true)]
+    project: Option<PathBuf>,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    List(list::Args),
+    Show(show::Args),
+    Verify(verify::Args),
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let project = args.project.map_or_else(project::of_current_folder, Ok)?;
+    let to_read = || runs::open_to_read(&project);
+    match args.action {
+        Action::List(args) => list::run(args, &*to_read()?, context),
+        Action::Show(args) => show::run(&args, &*to_read()?, context),
+        Action::Verify(args) => verify::run(&args, &*to_read()?, context),
+    }
+}

@@ -1,0 +1,38 @@
+//! A run's row, for people and as JSON.
+
+use graph_core::record::Status;
+use graph_core::time::Timestamp;
+use graph_store::{CheckpointStore, Holder, RunRow};
+use serde_json::{Value, json};
+
+/// The status, and that a run that says `running` is held by nobody.
+pub(super) fn shown_status(store: &dyn CheckpointStore, row: &RunRow) -> String {
+    let status = row.status.as_str().replace('_', " ");
+    let cut_short = row.status == Status::Running && store.holder(&row.run_id) == Ok(Holder::Nobody);
+    if cut_short { format!("{status} (cut short)") } else { status }
+}
+
+/// A time for people, in their own zone.
+pub(super) fn time(at: Timestamp) -> String {
+    let zoned = i64::try_from(at.0)
+        .ok()
+        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
+        .map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
+    zoned.map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// The row as the JSON documents have it.
+pub(super) fn row_json(row: &RunRow) -> Value {
+    let text = |text: &Option<std::sync::Arc<str>>| {
+        text.as_ref()
+            .map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_else(|_| json!(&**text)))
+    };
+    let mut value = serde_json::to_value(row).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.insert("result".to_owned(), text(&row.result));
+        fields.insert("error".to_owned(), text(&row.error));
+        fields.insert("created_at".to_owned(), json!(row.created_at.to_string()));
+        fields.insert("updated_at".to_owned(), json!(row.updated_at.to_string()));
+    }
+    value
+}

@@ -1,0 +1,193 @@
+//! `graph-host runs show`.
+
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::output::{self, printable, styled};
+use graph_host::report::{self, one_line, short_number, step_line};
+use graph_host::runs;
+use graph_store::{CheckpointStore, Holder, RunRow};
+use serde_json::{Map, Value, json};
+
+use super::row::{row_json, shown_status, time};
+use super::story::{self, Story, state};
+
+/// Show a run: its steps, its state, what it waits for
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+}
+
+pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
+    let row = runs::find(store, &args.run)?;
+    let told = story::of(store, &row, context)?;
+    let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
+    if context.output.is_json() {
+        context.output.document(&document(store, &row, &told)?)?;
+        return Ok(exit);
+    }
+    let state = match &told.newest {
+        Some(newest) => state(store, &row.run_id, newest)?,
+        None => Map::new(),
+    };
+    let next: Vec<_> =
+        told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
+    let status = told.status();
+    let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
+    let warnings = told
+        .steps
+        .iter()
+        .flat_map(|step| &step.warnings)
+        .chain(status.iter().flat_map(|status| &status.warnings));
+    print(store, &row, &told, &state, &next, context)?;
+    for warning in warnings {
+        context.output.line(format_args!(
+            "{} {}",
+            styled(output::CAUTION, "warning:"),
+            one_line(warning, 300)
+        ))?;
+    }
+    for interrupt in interrupts {
+        context.output.line(graph_host::answers::question(interrupt))?;
+    }
+    if let Some(error) = status.and_then(|status| status.error.as_ref()) {
+        context.output.line(report::error_line(error))?;
+    }
+    if let Some(trouble) = &told.trouble {
+        context.output.line(format_args!("{} {}", styled(output::BAD, "unreadable:"), printable(trouble)))?;
+    } else if !row.status.is_end() {
+        context.output.line(format_args!(
+            "{} graph-host resume {}",
+            styled(output::DIM, "go on with:"),
+            row.run_id
+        ))?;
+    }
+    Ok(exit)
+}
+
+/// The document that `run` prints, with what the store knows beside it. Of a run that cannot be read whole, what can be.
+fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<Value> {
+    let steps: Vec<_> = told
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "checkpoint": step.sequence,
+                "step": step.step,
+                "at": step.at.to_string(),
+                "source": step.source,
+                "nodes": step.visited,
+                "tasks": step.tasks,
+                "fuel": step.fuel,
+                "result_digest": step.result,
+                "warnings": step.warnings,
+            })
+        })
+        .collect();
+    let mut document = row_json(row);
+    if let Value::Object(document) = &mut document {
+        let graph = document.remove("graph");
+        document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
+        let inputs = document.remove("inputs");
+        document.insert("inputs_digest".to_owned(), inputs.unwrap_or_default());
+        match told.summary(store, row) {
+            Ok(summary) => {
+                if let Value::Object(as_run) = report::document(&row.run_id, &row.graph_id, &summary) {
+                    document.extend(as_run);
+                }
+            }
+            // What is damaged is told beside what can be read.
+            Err(error) if told.trouble.is_none() => return Err(error),
+            Err(_) => {}
+        }
+        document.insert("history".to_owned(), json!(steps));
+        document.insert("unreadable".to_owned(), json!(told.trouble));
+        let holder = match store.holder(&row.run_id) {
+            Ok(Holder::Known(owner)) => json!(owner),
+            Ok(Holder::Unknown) => json!({}),
+            Ok(Holder::Nobody) | Err(_) => Value::Null,
+        };
+        document.insert("holder".to_owned(), holder);
+    }
+    Ok(document)
+}
+
+fn print(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    told: &Story,
+    state: &Map<String, Value>,
+    next: &[String],
+    context: &Context,
+) -> Result<()> {
+    let out = context.output;
+    out.line(format_args!(
+        "{} {}  {}",
+        styled(output::BOLD, printable(&row.graph_id)),
+        styled(output::DIM, format_args!("run {}", row.run_id)),
+        shown_status(store, row)
+    ))?;
+    out.line(format_args!(
+        "{}",
+        styled(
+            output::DIM,
+            format_args!(
+                "started {}, changed {}, durability {}, {} fuel",
+                time(row.created_at),
+                time(row.updated_at),
+                serde_json::to_value(row.durability)
+                    .ok()
+                    .and_then(|mode| mode.as_str().map(str::to_owned))
+                    .unwrap_or_default(),
+                short_number(row.fuel)
+            )
+        )
+    ))?;
+    if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {
+        out.line(format_args!("held by {owner}"))?;
+    }
+    let mut fuel = 0;
+    for step in told.steps.iter().filter(|step| !step.visited.is_empty()) {
+        let changed: Vec<_> = step
+            .channels
+            .iter()
+            .filter(|(_, stamp)| stamp.version == step.sequence)
+            .map(|(channel, _)| channel.as_str())
+            .collect();
+        let line = step_line(
+            step.step,
+            &step.visited,
+            step.fuel.saturating_sub(fuel),
+            None,
+            &one_line(&changed.join(", "), 60),
+        );
+        fuel = step.fuel;
+        out.line(line)?;
+        for task in &step.tasks {
+            if let Some(failure) = &task.failure {
+                out.line(format_args!(
+                    "      {} {} {}: {}",
+                    styled(output::BAD, "✗"),
+                    printable(&task.node),
+                    failure.category,
+                    one_line(&failure.message, 200)
+                ))?;
+            }
+        }
+    }
+    if !state.is_empty() {
+        out.line(styled(output::BOLD, "state"))?;
+        for (channel, value) in state {
+            out.line(format_args!("  {}: {}", printable(channel), one_line(&value.to_string(), 300)))?;
+        }
+    }
+    if let Some(end) = told.newest.as_ref().and_then(|newest| newest.end.as_ref()) {
+        out.line(styled(output::BOLD, "output"))?;
+        out.line(report::pretty(&end.output.0))?;
+    }
+    if !next.is_empty() {
+        out.line(format_args!("{} {}", styled(output::BOLD, "next"), report::nodes(next)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! A run as its records tell it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graph_core::digest::Digest;
+use graph_core::record::{Checkpoint, Record, StatusRecord};
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::{CheckpointRef, Summary};
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::runs;
+use graph_store::{CheckpointStore, RunRow, Wanted};
+use serde_json::{Map, Value};
+
+/// A run as its records tell it: what can be read is shown.
+pub(super) struct Story {
+    pub(super) steps: Vec<Checkpoint>,
+    pub(super) newest: Option<Checkpoint>,
+    /// The record digest of the newest checkpoint.
+    digest: Option<Digest>,
+    pub(super) pending: Vec<Record>,
+    pub(super) trouble: Option<String>,
+}
+
+/// Reads a run; with a key, every record is checked with it.
+pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&VerifyingKey>) -> Result<Story> {
+    let mut steps = Vec::new();
+    let mut trouble = None;
+    let mut digest = None;
+    let ended = runs::each_checkpoint(store, &row.run_id, |record| {
+        let opened = match key {
+            Some(key) => record.open(key),
+            None => record.decode(),
+        };
+        match opened {
+            Ok(Record::Checkpoint(checkpoint)) => {
+                steps.push(*checkpoint);
+                digest = Some(record.digest);
+                Ok(())
+            }
+            Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
+            Err(error) => Err(Error::integrity(error.to_string())),
+        }
+    });
+    if let Err(error) = ended {
+        trouble = Some(error.message().to_owned());
+    }
+    let mut pending = Vec::new();
+    if trouble.is_none() {
+        for record in store.pending(&row.run_id, "")? {
+            match key.map_or_else(|| record.decode(), |key| record.open(key)) {
+                Ok(record) => pending.push(record),
+                Err(error) => trouble = Some(error.to_string()),
+            }
+        }
+    }
+    Ok(Story { newest: steps.last().cloned(), digest, steps, pending, trouble })
+}
+
+/// The state at a checkpoint.
+pub(super) fn state(
+    store: &dyn CheckpointStore,
+    run: &str,
+    checkpoint: &Checkpoint,
+) -> Result<Map<String, Value>> {
+    let wanted: Vec<_> = checkpoint
+        .channels
+        .iter()
+        .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
+        .collect();
+    let mut state: Map<String, Value> = Map::new();
+    for value in store.values(run, "", &wanted)? {
+        let parsed: Value = serde_json::from_str(&value.json).map_err(|error| {
+            Error::integrity(format!("channel `{}` cannot be read: {error}", value.channel))
+        })?;
+        match (value.kind, state.get_mut(&value.channel), parsed) {
+            (graph_core::record::ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => {
+                list.extend(more);
+            }
+            (_, _, parsed) => {
+                state.insert(value.channel, parsed);
+            }
+        }
+    }
+    Ok(state)
+}
+
+/// Reads a run. What this host has signed is checked on the way; what another one has signed can be shown alone.
+pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
+    let key = context.home.identity()?.verifying_key();
+    read(store, row, (row.key == key.id()).then_some(&key))
+}
+
+impl Story {
+    /// The status record, if there is one under the newest checkpoint.
+    pub(super) fn status(&self) -> Option<&StatusRecord> {
+        self.pending.iter().find_map(|record| match record {
+            Record::Status(status) => Some(status),
+            _ => None,
+        })
+    }
+
+    /// The run as it stands, as its own process would tell it.
+    pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
+        let newest = self.newest.as_ref();
+        let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
+        let inputs: Value = serde_json::from_str(&runs::snapshot(store, &inputs, "the inputs")?)
+            .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+        let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
+        let mut fuel = newest.map_or(0, |newest| newest.fuel);
+        for (node, used) in self.uses() {
+            *executions.entry(node).or_default() += u64::from(used.0);
+            fuel = fuel.saturating_add(used.1);
+        }
+        executions.retain(|_, count| *count > 0);
+        let end = newest.and_then(|newest| newest.end.as_ref());
+        let status = self.status();
+        Ok(Summary {
+            status: end.map(|end| end.status).or(status.map(|status| status.status)).unwrap_or(row.status),
+            ended_by: end.map(|end| end.ended_by),
+            limit_reached: end.is_some_and(|end| end.limit_reached),
+            state: newest.map(|newest| state(store, &row.run_id, newest)).transpose()?.unwrap_or_default(),
+            output: end.map(|end| Value::clone(&end.output.0)),
+            inputs: Arc::new(inputs),
+            steps: newest.map_or(0, |newest| newest.step),
+            visited: self.steps.iter().flat_map(|step| step.visited.iter().cloned()).collect(),
+            executions,
+            next: newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect(),
+            interrupts: status.map(|status| status.interrupts.clone()).unwrap_or_default(),
+            error: status.and_then(|status| status.error.clone()),
+            warnings: self
+                .steps
+                .iter()
+                .flat_map(|step| &step.warnings)
+                .chain(status.iter().flat_map(|status| &status.warnings))
+                .cloned()
+                .collect(),
+            fuel,
+            checkpoint: newest.zip(self.digest).map(|(newest, digest)| CheckpointRef {
+                sequence: newest.sequence,
+                digest,
+                result_digest: newest.result,
+            }),
+        })
+    }
+
+    /// What the tasks of the superstep under way have used: dispatches and fuel, by node.
+    fn uses(&self) -> Vec<(String, (u32, u64))> {
+        let mut by_task: BTreeMap<&str, (&str, (u32, u64))> = BTreeMap::new();
+        for (task, used) in self.status().iter().flat_map(|status| &status.tasks) {
+            by_task.insert(task, (&used.node, (used.dispatches, used.fuel)));
+        }
+        for record in &self.pending {
+            if let Record::Task(task) = record {
+                by_task.entry(&task.task).or_insert((&task.node, (task.dispatches, task.fuel)));
+            }
+        }
+        by_task.into_values().map(|(node, used)| (node.to_owned(), used)).collect()
+    }
+}
