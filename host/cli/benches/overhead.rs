@@ -17,7 +17,7 @@ use graph_core::limits::TaskLimits;
 use graph_core::node::Activation;
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, VerifiedComponent};
-use graph_core::walker::{Event, Identity, Setup, TaskReport, TaskSpec, Walker};
+use graph_core::walker::{Event, Identity, RunTree, Setup, TaskReport, TaskSpec};
 use graph_engine::bare::BareCall;
 use graph_engine::{Call, Engine, EngineConfig, PreparedNode};
 use graph_host::driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
@@ -190,6 +190,7 @@ async fn supersteps(
         inputs,
         initial_state: serde_json::Map::new(),
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"])?)),
+        graphs: Arc::default(),
         pins: Digest::of_bytes(b"bench"),
         durability: mode,
         max_steps: None,
@@ -205,7 +206,7 @@ async fn supersteps(
         clock: Arc::new(SystemClock),
         durability: mode,
     };
-    let mut driver = Driver::new(Walker::new(graph, setup), run, parts)?;
+    let mut driver = Driver::new(RunTree::new(graph, setup), run, parts)?;
     let start = Instant::now();
     let status = driver.drive(Event::Started, &mut ()).await?;
     let took = start.elapsed();

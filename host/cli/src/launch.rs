@@ -11,7 +11,7 @@ use graph_core::json;
 use graph_core::record::Status;
 use graph_core::schema::InputSchema;
 use graph_core::trust::{SigningKey, TrustStore};
-use graph_core::walker::{Identity, Setup, Walker, inputs_digest};
+use graph_core::walker::{Identity, RunTree, Setup, inputs_digest};
 use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
@@ -259,6 +259,7 @@ pub fn begin(
         inputs: Arc::new(start.inputs),
         initial_state: Map::new(),
         manifest: Arc::clone(&components.manifest),
+        graphs: Arc::default(),
         seed,
         pins: pins_digest,
         durability,
@@ -304,7 +305,7 @@ pub fn begin(
     };
     store.create_run(&new)?;
     let guard = store.acquire(&run, &runs::this_process())?;
-    let walker = Walker::new(Arc::clone(&graph), setup);
+    let walker = RunTree::new(Arc::clone(&graph), setup);
     let driver = drive_with(walker, &run, components, graph, plan, store, key, durability, context, quiet)?;
     Ok(Ready { run, driver, guard })
 }
@@ -312,7 +313,7 @@ pub fn begin(
 /// A driver that performs tasks with components.
 #[allow(clippy::too_many_arguments, reason = "each is a part of one whole that exists here alone")]
 pub(crate) fn drive_with(
-    walker: Walker,
+    walker: RunTree,
     run: &str,
     components: Components,
     graph: Arc<Graph>,

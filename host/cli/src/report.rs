@@ -194,7 +194,7 @@ impl Observer for Progress {
                     ));
                 }
             }
-            Notice::TaskFinished { .. } | Notice::Stopped(_) => {}
+            Notice::TaskFinished { .. } | Notice::Stopped(_) | Notice::Child { .. } => {}
         }
     }
 }

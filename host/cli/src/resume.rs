@@ -9,7 +9,7 @@ use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
 use graph_core::record::InterruptRecord;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Event, Identity, Restored, Setup, Walker};
+use graph_core::walker::{Event, Identity, Restored, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 use similar::TextDiff;
@@ -190,6 +190,7 @@ fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
         inputs: Arc::new(inputs),
         initial_state: Map::new(),
         manifest: Arc::clone(manifest),
+        graphs: Arc::default(),
         seed: row.seed,
         pins: row.pins,
         durability: row.durability,
@@ -199,12 +200,12 @@ fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
 }
 
 /// The walker of a run; a new one where nothing was stored yet.
-fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored>) -> Result<Walker> {
-    let Some(mut restored) = restored else { return Ok(Walker::new(Arc::clone(graph), setup)) };
+fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored>) -> Result<RunTree> {
+    let Some(mut restored) = restored else { return Ok(RunTree::new(Arc::clone(graph), setup)) };
     // A change of the graph has been accepted, or there is none.
     restored.checkpoint.graph = graph.digest;
     let run = setup.identity.run.clone();
-    Walker::restore(Arc::clone(graph), setup, restored).map_err(|error| {
+    RunTree::restore(Arc::clone(graph), setup, restored.into()).map_err(|error| {
         Error::integrity(format!("run {run} cannot be restored: {error}"))
             .help("resume it with the graph that it was begun with, or begin a new run")
     })

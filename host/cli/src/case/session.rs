@@ -13,7 +13,7 @@ use graph_core::graph::{Durability, Graph};
 use graph_core::record::{ErrorCode, Status};
 use graph_core::schema::InputSchema;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Answers, Event, Identity, Resume, Setup, Summary, Walker, inputs_digest};
+use graph_core::walker::{Answers, Event, Identity, Resume, RunTree, Setup, Summary, inputs_digest};
 use graph_store::{CheckpointStore, NewRun, RunRow};
 use serde_json::{Map, Value};
 
@@ -192,6 +192,7 @@ impl<'c> Session<'c> {
             initial_state: options.state.clone(),
             pins: pins(&manifest),
             manifest,
+            graphs: Arc::default(),
             durability: options.durability.unwrap_or(graph.durability),
             max_steps: options.max_steps,
             max_concurrency: options.max_concurrency,
@@ -200,7 +201,7 @@ impl<'c> Session<'c> {
         self.store
             .create_run(&NewRun { row, snapshots: Vec::new() })
             .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
-        let walker = Walker::new(Arc::clone(&graph), setup.clone());
+        let walker = RunTree::new(Arc::clone(&graph), setup.clone());
         self.store.break_after(options.crash_after);
         self.started = Some(Started { graph, setup, warnings, real });
         self.drive(walker, Event::Started).await
@@ -220,7 +221,7 @@ impl<'c> Session<'c> {
         let Some(restored) = restored else {
             // It was cut short before anything was stored, so it starts anew.
             setup.max_steps = options.max_steps.or(setup.max_steps);
-            let walker = Walker::new(graph, setup.clone());
+            let walker = RunTree::new(graph, setup.clone());
             return self.drive(walker, Event::Started).await;
         };
         let mut resume = Resume { max_steps: options.max_steps, ..Resume::default() };
@@ -236,7 +237,7 @@ impl<'c> Session<'c> {
             merged = Some(Arc::new(fill_inputs(&graph, Value::Object(all))?));
             resume.inputs = Some(inputs.clone());
         }
-        let walker = Walker::restore(graph, setup.clone(), restored)
+        let walker = RunTree::restore(graph, setup.clone(), restored.into())
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
         let summary = self.drive(walker, Event::Resumed(resume)).await?;
         if let Some(started) = &mut self.started {
@@ -249,7 +250,7 @@ impl<'c> Session<'c> {
     }
 
     /// Lets a walker go on until the run stops, or until the store breaks off.
-    async fn drive(&mut self, mut walker: Walker, first: Event) -> Result<Option<Summary>, Stop> {
+    async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
         let durability = self.started.as_ref().map_or(Durability::Sync, |started| started.setup.durability);
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
@@ -295,9 +296,11 @@ impl<'c> Session<'c> {
         let restored = runs::restore(&*self.store, RUN, self.key.verifying_key())
             .map_err(|error| error.message().to_owned())?;
         let walker = match restored {
-            Some(restored) => Walker::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
-                .map_err(|error| format!("the run cannot be restored: {error}"))?,
-            None => Walker::new(Arc::clone(&started.graph), started.setup.clone()),
+            Some(restored) => {
+                RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored.into())
+                    .map_err(|error| format!("the run cannot be restored: {error}"))?
+            }
+            None => RunTree::new(Arc::clone(&started.graph), started.setup.clone()),
         };
         Ok(Some(walker.summary()))
     }

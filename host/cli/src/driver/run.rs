@@ -10,7 +10,7 @@ use graph_core::json;
 use graph_core::record::{ErrorCode, Record, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Effect, Event, HandleError, Notice, Summary, TimerId, Walker};
+use graph_core::walker::{Effect, Event, HandleError, Notice, RunTree, Summary, TimerId};
 use graph_store::{CheckpointStore, RunUpdate};
 use tokio::sync::mpsc;
 
@@ -84,7 +84,7 @@ pub enum DriveError {
 
 /// Performs a walker's effects and tells it what came of them. It decides nothing about the run.
 pub struct Driver {
-    walker: Walker,
+    walker: RunTree,
     journal: Journal,
     tasks: Tasks,
     clock: Arc<dyn Clock>,
@@ -97,7 +97,7 @@ pub struct Driver {
 
 impl Driver {
     /// A driver of a new or a restored walker.
-    pub fn new(walker: Walker, run: &str, parts: Parts) -> std::io::Result<Self> {
+    pub fn new(walker: RunTree, run: &str, parts: Parts) -> std::io::Result<Self> {
         let Parts { executor, store, writing, key, clock, durability } = parts;
         let (wishes, control) = mpsc::unbounded_channel();
         Ok(Self {

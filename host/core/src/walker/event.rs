@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::capability::Manifest;
 use crate::digest::Digest;
-use crate::graph::{ItemType, NodeIndex, Primary};
+use crate::graph::{Graph, ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Failure, Outcome};
 use crate::record::{ChannelValue, EncodeError, Record, RunError, SignedRecord, Status};
@@ -159,8 +160,14 @@ impl Persist {
 /// An attempt of a task.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
+    /// The graph that the node is in.
+    pub graph: Arc<Graph>,
     /// The node.
     pub node: NodeIndex,
+    /// The path of nodes from the root graph to this one, `outer/inner/node`.
+    pub path: String,
+    /// What may be used: for a node of a child run what its parents leave of it.
+    pub manifest: Arc<Manifest>,
     /// What is done with the item.
     pub primary: Primary,
     /// What kind of item it is.
@@ -234,6 +241,15 @@ pub enum Notice {
     Stopped(RunError),
     /// A warning.
     Warning(String),
+    /// Something has happened in a child run.
+    Child {
+        /// Its namespace.
+        namespace: Arc<str>,
+        /// The path of nodes from the root graph to the node that has started it.
+        path: Arc<str>,
+        /// What.
+        notice: Box<Notice>,
+    },
 }
 
 /// A channel that a superstep changed.

@@ -28,6 +28,8 @@ use crate::time::Timestamp;
 pub struct Walker {
     pub(super) graph: Arc<Graph>,
     pub(super) setup: Setup,
+    /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
+    pub(super) path: String,
     pub(super) prepared: Vec<Prepared>,
     /// Whether any template reads `node` or `run`.
     pub(super) uses_context: bool,
@@ -143,6 +145,7 @@ impl Walker {
             timed_out: false,
             persists: 0,
             aborted: BTreeSet::new(),
+            path: String::new(),
             graph,
             setup,
         };

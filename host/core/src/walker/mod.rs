@@ -14,14 +14,17 @@ mod schedule;
 mod setup;
 mod superstep;
 mod tasks;
+mod tree;
 
 pub use event::{
     Answers, ChannelChange, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport, TaskSpec, TimerId,
 };
 pub use machine::Walker;
 pub use setup::{
-    CheckpointRef, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
+    CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
 };
+
+pub use tree::{RestoredTree, RunTree};
 
 #[cfg(test)]
 mod tests;

@@ -473,6 +473,9 @@ impl Walker {
             idempotency_key: key.hex(),
         };
         fx.push(Effect::RunTask(Box::new(TaskSpec {
+            path: self.path_of(&node.name),
+            graph: Arc::clone(&graph),
+            manifest: Arc::clone(&self.setup.manifest),
             node: node_index,
             primary: dispatch.primary,
             item_type: dispatch.item_type,
@@ -483,6 +486,11 @@ impl Walker {
             clock: self.at,
             seed,
         })));
+    }
+
+    /// The path of nodes from the root graph to a node of this one.
+    pub(super) fn path_of(&self, node: &str) -> String {
+        if self.path.is_empty() { node.to_owned() } else { format!("{}/{node}", self.path) }
     }
 
     /// A node without an action: its result is null, and that of a `return` node is its output.

@@ -27,6 +27,9 @@ pub struct Identity {
     pub namespace: String,
 }
 
+/// Graphs by item id.
+pub type Graphs = BTreeMap<String, Arc<Graph>>;
+
 /// What a walker is told once.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -38,6 +41,8 @@ pub struct Setup {
     pub initial_state: Map<String, Value>,
     /// What may be dispatched, and the limits.
     pub manifest: Arc<Manifest>,
+    /// The items that are graphs: a node that dispatches one of these starts a child run.
+    pub graphs: Arc<Graphs>,
     /// The run's seed.
     pub seed: Digest,
     /// The digest of what the run is pinned to.

@@ -89,6 +89,7 @@ pub(super) fn setup(graph: &Graph, durability: Durability) -> Setup {
         inputs,
         initial_state: serde_json::Map::new(),
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap())),
+        graphs: Arc::default(),
         pins: crate::digest::Digest::of_bytes(b"pins"),
         durability,
         max_steps: None,
