@@ -27,6 +27,8 @@ use serde_json::{Value, json};
 
 /// Supersteps of one measured run.
 const STEPS: u32 = 400;
+/// Supersteps of one measured run that waits for the disk.
+const DURABLE_STEPS: u32 = 100;
 /// Rounds of every pair.
 const ROUNDS: usize = 9;
 
@@ -113,14 +115,14 @@ async fn calls(node: &PreparedNode, table: &mut Table) -> Result<()> {
 }
 
 /// A graph of one node that is entered again and again.
-fn loop_graph(durability: &str) -> Result<Arc<Graph>> {
+fn loop_graph(durability: &str, steps: u32) -> Result<Arc<Graph>> {
     let text = format!(
         r#"
 tool_type: graph
 config:
   start: echo
-  max_steps: {STEPS}
-  max_total_steps: {STEPS}
+  max_steps: {steps}
+  max_total_steps: {steps}
   on_max_steps: return_last
   durability: {durability}
   nodes:
@@ -180,8 +182,9 @@ async fn supersteps(
     run: &str,
     durability: &str,
     writing: Writing,
+    steps: u32,
 ) -> Result<Duration> {
-    let graph = loop_graph(durability)?;
+    let graph = loop_graph(durability, steps)?;
     let inputs = Arc::new(json!({}));
     let mode = graph.durability;
     let setup = Setup {
@@ -210,8 +213,8 @@ async fn supersteps(
     let start = Instant::now();
     let status = driver.drive(Event::Started, &mut ()).await?;
     let took = start.elapsed();
-    ensure!(status.is_end() && driver.summary().steps == u64::from(STEPS), "{:?}", driver.summary());
-    Ok(took / STEPS)
+    ensure!(status.is_end() && driver.summary().steps == u64::from(steps), "{:?}", driver.summary());
+    Ok(took / steps)
 }
 
 /// A superstep with the memory store, its signature included, over the bare call.
@@ -229,7 +232,9 @@ async fn memory(node: &PreparedNode, table: &mut Table) -> Result<()> {
             }
             pair.base.push(start.elapsed() / STEPS);
             let store = Arc::new(MemoryStore::new());
-            pair.ours.push(supersteps(node, store, &format!("r{round}"), durability, Writing::Inline).await?);
+            pair.ours.push(
+                supersteps(node, store, &format!("r{round}"), durability, Writing::Inline, STEPS).await?,
+            );
         }
         table.row(what, "bare wasmtime call", &pair, limit);
     }
@@ -248,14 +253,18 @@ async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result
         let bare = BareDatabase::create(&folder.join(format!("{durability}.db")))?;
         bare.set_synchronous(synchronous)?;
         let mut pair = Pair::default();
-        for round in 0..ROUNDS {
+        // A disk has its moods: short turns let both sides meet the same ones.
+        for round in 0..ROUNDS * 4 {
             let start = Instant::now();
-            for _ in 0..STEPS / 4 {
+            for _ in 0..DURABLE_STEPS {
                 bare.commit(&bytes)?;
             }
-            pair.base.push(start.elapsed() / (STEPS / 4));
+            pair.base.push(start.elapsed() / DURABLE_STEPS);
             let run = format!("{durability}{round}");
-            pair.ours.push(supersteps(node, Arc::clone(&store), &run, durability, Writing::Thread).await?);
+            pair.ours.push(
+                supersteps(node, Arc::clone(&store), &run, durability, Writing::Thread, DURABLE_STEPS)
+                    .await?,
+            );
         }
         table.row(what, "one bare SQLite commit of its bytes", &pair, limit);
     }
@@ -265,7 +274,7 @@ async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result
 /// The bytes that one superstep of the loop stores.
 async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
     let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
-    supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline).await?;
+    supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline, STEPS).await?;
     let records = store.checkpoints("bytes", "", Some(u64::from(STEPS) / 2), 1)?;
     let record = records.first().context("a run of the loop has checkpoints")?;
     let mut bytes = record.body.as_bytes().to_vec();

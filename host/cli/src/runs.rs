@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graph_core::record::{ChainError, ChainVerifier, ChannelStamp, Record, SignedRecord};
+use graph_core::record::{ChainError, ChainVerifier, ChannelStamp, Record, SignedRecord, Status};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::Restored;
 use graph_store::{Access, At, CheckpointStore, OpenError, Options, Owner, RunRow, SqliteStore, Wanted};
@@ -129,4 +129,17 @@ fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> Wanted<'a> {
 /// The newest checkpoint's record, if there is one.
 pub fn newest(store: &dyn CheckpointStore, run: &str) -> Result<Option<SignedRecord>> {
     Ok(store.checkpoint(run, "", At::Latest)?)
+}
+
+/// Brings the row of a run that is running up to its newest checkpoint: the row changes with the status alone.
+pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
+    if row.status != Status::Running {
+        return Ok(());
+    }
+    let Some(newest) = store.checkpoint(&row.run_id, "", At::Latest)? else { return Ok(()) };
+    row.step = newest.step;
+    if let Ok(Record::Checkpoint(checkpoint)) = newest.decode() {
+        (row.fuel, row.updated_at) = (checkpoint.fuel, checkpoint.at);
+    }
+    Ok(())
 }

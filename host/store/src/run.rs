@@ -51,9 +51,9 @@ pub struct RunRow {
     pub status: Status,
     /// The process that last ran it.
     pub pid: Option<u32>,
-    /// Supersteps committed.
+    /// Supersteps committed when the status was last written; while a run is running, its newest checkpoint knows more.
     pub step: u64,
-    /// Fuel used.
+    /// Fuel used by then.
     pub fuel: u64,
     /// The result, JSON text.
     pub result: Option<Arc<str>>,
@@ -151,11 +151,19 @@ impl RunUpdate {
         Self { at, status: Some(status), ..Self::default() }
     }
 
+    /// Whether it changes anything. An update that does not leaves the row as it is, its time included.
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self { at: self.at, ..Self::default() }
+    }
+
     pub(crate) fn apply(&self, row: &mut RunRow) {
         fn set<T: Copy>(field: &mut T, new: Option<T>) {
             if let Some(new) = new {
                 *field = new;
             }
+        }
+        if self.is_nothing() {
+            return;
         }
         row.updated_at = self.at;
         set(&mut row.status, self.status);

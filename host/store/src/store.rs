@@ -25,7 +25,7 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// Records are taken in order. A checkpoint needs a higher sequence than the newest one of its namespace and voids
     /// the pending records there; any other record must be under the newest checkpoint, and replaces the one of the
     /// same kind and task. What a later record of the batch voids or replaces is not written at all. An empty batch
-    /// changes only the run's row.
+    /// changes only the run's row, and an update that names nothing leaves that as it is, its time included.
     fn commit(
         &self,
         run: &str,

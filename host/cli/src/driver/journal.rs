@@ -55,6 +55,8 @@ pub(super) struct Journal {
     amendment: RunUpdate,
     /// Pushed since the last commit.
     queue: Vec<Queued>,
+    /// Supersteps and fuel of the newest checkpoint that was pushed.
+    standing: Option<(u64, u64)>,
     /// The newest record that was pushed.
     newest: PersistId,
     /// Handed to the thread and not acknowledged by it.
@@ -112,6 +114,7 @@ impl Journal {
             durability,
             amendment: RunUpdate::default(),
             queue: Vec::new(),
+            standing: None,
             newest: PersistId(0),
             unwritten: 0,
             acknowledged: VecDeque::new(),
@@ -128,7 +131,14 @@ impl Journal {
         self.newest = persist.id;
         let mut update = std::mem::take(&mut self.amendment);
         update.at = at;
+        if let Record::Checkpoint(checkpoint) = &persist.record {
+            self.standing = Some((checkpoint.step, checkpoint.fuel));
+        }
         describe(&persist.record, &mut update);
+        // Every page that a commit touches costs, so the row changes with the status, not with each superstep.
+        if let (Some((step, fuel)), true) = (self.standing, update.status.is_some()) {
+            (update.step, update.fuel) = (Some(step), Some(fuel));
+        }
         self.queue.push(Queued { persist, text, update });
     }
 
@@ -303,8 +313,6 @@ impl Writer {
 fn describe(record: &Record, update: &mut RunUpdate) {
     match record {
         Record::Checkpoint(checkpoint) => {
-            update.step = Some(checkpoint.step);
-            update.fuel = Some(checkpoint.fuel);
             update.inputs =
                 (checkpoint.source == graph_core::record::Source::Inputs).then_some(checkpoint.inputs);
             if let Some(end) = &checkpoint.end {

@@ -139,9 +139,9 @@ pub fn segment(channel: &str, version: u64, json: &str) -> ChannelValue {
     ChannelValue { kind: ValueKind::Segment, ..whole(channel, version, json) }
 }
 
-/// A change of nothing but the time.
+/// A small change at a time.
 pub fn update(at: u64) -> RunUpdate {
-    RunUpdate { at: Timestamp(at), ..RunUpdate::default() }
+    RunUpdate { at: Timestamp(at), fuel: Some(at), ..RunUpdate::default() }
 }
 
 /// An owner with a process id.

@@ -130,8 +130,11 @@ fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Resu
     Ok(())
 }
 
-/// Changes the run's row and gives the run's number, `None` if there is no such run.
+/// Changes the run's row, if there is anything to change, and gives the run's number, `None` if there is no such run.
 fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlite::Result<Option<i64>> {
+    if update.is_nothing() {
+        return connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional();
+    }
     let (pid_changes, pid) = update.pid.parts();
     let (result_changes, result) = update.result.parts();
     let (error_changes, error) = update.error.parts();

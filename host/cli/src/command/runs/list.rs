@@ -5,6 +5,7 @@ use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::report::{one_line, short_number};
+use graph_host::runs;
 use graph_store::{CheckpointStore, RunFilter};
 use serde_json::json;
 
@@ -44,7 +45,10 @@ fn parse_status(text: &str) -> Result<Status, String> {
 
 pub(super) fn run(args: Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
     let Args { status, graph, limit } = args;
-    let rows = store.runs(&RunFilter { status, graph_id: graph, root_id: None, limit: Some(limit) })?;
+    let mut rows = store.runs(&RunFilter { status, graph_id: graph, root_id: None, limit: Some(limit) })?;
+    for row in &mut rows {
+        runs::catch_up(store, row)?;
+    }
     if context.output.is_json() {
         let runs: Vec<_> = rows.iter().map(row_json).collect();
         context.output.document(&json!({ "runs": runs }))?;

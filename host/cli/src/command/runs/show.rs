@@ -20,7 +20,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let row = runs::find(store, &args.run)?;
+    let mut row = runs::find(store, &args.run)?;
+    runs::catch_up(store, &mut row)?;
     let told = story::of(store, &row, context)?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use graph_core::record::{ChainVerifier, Checkpoint, Record};
+use graph_core::record::{ChainVerifier, Checkpoint, Record, Status};
 use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
@@ -100,7 +100,9 @@ fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointSt
     let Some(newest) = newest else { return Ok(()) };
     let run = &row.run_id;
     let ended = newest.end.as_ref().map(|end| end.status);
-    if row.step != newest.step
+    let running = row.status == Status::Running;
+    if row.step > newest.step
+        || (row.step != newest.step && !running)
         || ended.is_some_and(|ended| ended != row.status)
         || (row.status.is_end() && ended.is_none())
     {
