@@ -14,6 +14,7 @@ pub mod limits;
 pub mod node;
 pub mod record;
 pub mod schema;
+pub mod structure;
 pub mod template;
 pub mod time;
 pub mod topology;

@@ -101,7 +101,7 @@ impl DispatchPattern {
     }
 
     /// Whether the pattern covers a capability name.
-    fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         self.compiled.matches(name)
     }
 

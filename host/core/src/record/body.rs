@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::edge::FiredEdge;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
 use crate::node::{Failure, Outcome};
@@ -298,6 +299,9 @@ pub struct Checkpoint {
     pub errors_continued: bool,
     /// How often each node's item has been dispatched.
     pub executions: BTreeMap<String, u64>,
+    /// The edges that fired since the checkpoint before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fired: Vec<FiredEdge>,
     /// Fuel of the run so far.
     pub fuel: u64,
     /// The graph's digest.

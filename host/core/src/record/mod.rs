@@ -2,6 +2,7 @@
 
 mod body;
 mod chain;
+mod edge;
 mod signed;
 mod value;
 
@@ -11,5 +12,6 @@ pub use body::{
     StatusRecord, TaskRecord, TaskSummary, TaskUse,
 };
 pub use chain::{ChainError, ChainVerifier};
+pub use edge::{FiredEdge, Via};
 pub use signed::{DecodeError, EncodeError, SignedRecord};
 pub use value::{Canonical, ChannelValue, ValueKind};

@@ -99,7 +99,10 @@ impl Walker {
                 return self.suspend(now, Status::Failed, Some(error), fx);
             }
         };
-        let edges = std::mem::take(&mut routes.edges);
+        for (edge, count) in std::mem::take(&mut routes.edges) {
+            let fired = self.fired_unwritten.entry(edge).or_default();
+            *fired = fired.saturating_add(count);
+        }
         let unmatched = std::mem::take(&mut routes.unmatched);
         self.sequence += 1;
         self.step += 1;
@@ -114,7 +117,7 @@ impl Walker {
         self.conclude(returned, &unmatched);
         let nodes = self.just_visited.iter().map(|node| self.graph.node(*node).name.clone()).collect();
         let fuel = superstep.tasks.iter().map(|task| task.used.fuel).fold(0, u64::saturating_add);
-        fx.push(Effect::Emit(Notice::Committed { superstep: self.step, nodes, fuel, changed, edges }));
+        fx.push(Effect::Emit(Notice::Committed { superstep: self.step, nodes, fuel, changed }));
         self.unwritten = Some(Source::Superstep);
         self.reach_boundary(fx);
     }

@@ -234,8 +234,6 @@ pub enum Notice {
         fuel: u64,
         /// The channels that it changed.
         changed: Vec<ChannelChange>,
-        /// The edges that fired, as source and target nodes.
-        edges: Vec<(NodeIndex, NodeIndex)>,
     },
     /// The run has stopped because of an error.
     Stopped(RunError),

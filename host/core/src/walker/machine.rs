@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::channels::Channels;
 use super::event::{Effect, Event, Notice, PersistId, TimerId};
-use super::routes::Step;
+use super::routes::{Fired, Step};
 use super::schedule::{Prepared, limit};
 use super::setup::{CheckpointRef, HandleError, Setup, Summary};
 use super::superstep::{Pending, Superstep, TaskState};
@@ -59,6 +59,7 @@ pub struct Walker {
     pub(super) executions: Vec<u64>,
     pub(super) fuel: u64,
     pub(super) tasks_unwritten: Vec<TaskSummary>,
+    pub(super) fired_unwritten: Fired,
     pub(super) warnings: Vec<String>,
     /// How many of `warnings` checkpoints hold.
     pub(super) warnings_written: usize,
@@ -129,6 +130,7 @@ impl Walker {
             executions: vec![0; graph.nodes.len()],
             fuel: 0,
             tasks_unwritten: Vec::new(),
+            fired_unwritten: Fired::new(),
             warnings: Vec::new(),
             warnings_written: 0,
             errors_continued: false,

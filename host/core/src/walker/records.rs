@@ -11,8 +11,8 @@ use super::superstep::TaskState;
 use crate::digest::Digest;
 use crate::graph::{Durability, NodeIndex};
 use crate::record::{
-    Canonical, Checkpoint, EncodeError, ErrorCode, PendingOutcome, Record, RunError, Source, Status,
-    StatusRecord, TaskRecord, TaskUse,
+    Canonical, Checkpoint, EncodeError, ErrorCode, FiredEdge, PendingOutcome, Record, RunError, Source,
+    Status, StatusRecord, TaskRecord, TaskUse,
 };
 use crate::time::Timestamp;
 
@@ -173,6 +173,9 @@ impl Walker {
                     waits.filter(|node| arrived.contains(node)).map(|node| name(*node)).collect(),
                 )
             });
+        let fired = std::mem::take(&mut self.fired_unwritten)
+            .into_iter()
+            .map(|((from, to, via), count)| FiredEdge { count, from: name(from), to: to.map(name), via });
         let mut checkpoint = Checkpoint {
             at: self.at,
             barriers: barriers.collect(),
@@ -181,6 +184,7 @@ impl Walker {
             end: self.end.clone(),
             errors_continued: self.errors_continued,
             executions: self.counted(&self.executions),
+            fired: fired.collect(),
             fuel: self.fuel,
             graph: self.graph.digest,
             inputs: self.inputs_digest,

@@ -1,6 +1,6 @@
 //! Where a run goes: from its start, and from the tasks of a superstep to what is next.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::commit::NodeResult;
 use super::superstep::{Superstep, TaskState};
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
 use crate::node::{Category, Failure, Outcome};
-use crate::record::{ActivationKind, Canonical, ErrorCode, PendingActivation, RunError};
+use crate::record::{ActivationKind, Canonical, ErrorCode, PendingActivation, RunError, Via};
 use crate::template::{Root, Scope};
 
 /// A node that is next, or deferred.
@@ -49,24 +49,29 @@ impl Step {
     }
 }
 
+/// How often each edge fired.
+pub(super) type Fired = BTreeMap<(NodeIndex, Option<NodeIndex>, Via), u32>;
+
 /// Where the tasks of a superstep go.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     plain: Vec<NodeIndex>,
     seen: BTreeSet<NodeIndex>,
     sends: Vec<Step>,
-    /// Edges that fired, as source and target.
-    pub(super) edges: Vec<(NodeIndex, NodeIndex)>,
+    pub(super) edges: Fired,
     /// For each branch that ended because no edge matched: the node, and its edges as text.
     pub(super) unmatched: Vec<(String, String)>,
 }
 
 impl Routes {
-    fn go(&mut self, from: NodeIndex, to: NodeIndex) {
-        self.edges.push((from, to));
+    fn go(&mut self, to: NodeIndex) {
         if self.seen.insert(to) {
             self.plain.push(to);
         }
+    }
+
+    fn fire(&mut self, from: NodeIndex, to: Option<NodeIndex>, via: Via) {
+        *self.edges.entry((from, to, via)).or_default() += 1;
     }
 }
 
@@ -150,7 +155,7 @@ impl Walker {
             if matches!(node.kind, NodeKind::Return { .. }) {
                 continue;
             }
-            if go_by_error(superstep, place, node, &mut routes) {
+            if self.go_by_error(superstep, place, node, &mut routes) {
                 continue;
             }
             if !self.go_by_command(superstep, place, &mut routes) {
@@ -170,12 +175,10 @@ impl Walker {
                 // The target was checked when the command came.
                 let Some(target) = self.graph.find(&goto.node) else { continue };
                 went = true;
+                routes.fire(active.node, Some(target), Via::Goto);
                 match &goto.argument {
-                    None => routes.go(active.node, target),
-                    Some(argument) => {
-                        routes.edges.push((active.node, target));
-                        routes.sends.push(Step::send(target, argument.clone()));
-                    }
+                    None => routes.go(target),
+                    Some(argument) => routes.sends.push(Step::send(target, argument.clone())),
                 }
             }
         }
@@ -193,8 +196,9 @@ impl Walker {
         let edges = match &node.next {
             Next::End => return Ok(()),
             Next::All(targets) => {
-                for target in targets {
-                    routes.go(from, *target);
+                for (place, target) in targets.iter().enumerate() {
+                    routes.fire(from, Some(*target), Via::next(place));
+                    routes.go(*target);
                 }
                 return Ok(());
             }
@@ -204,11 +208,17 @@ impl Walker {
             .with("state", Root::Fields(&self.channels))
             .with("result", Root::Value(result))
             .with("inputs", Root::Value(&self.setup.inputs));
-        let found =
-            edges.iter().find(|edge| edge.when.as_ref().is_none_or(|when| when.evaluate(&scope, warnings)));
-        if let Some(edge) = found {
+        let found = edges
+            .iter()
+            .enumerate()
+            .find(|(_, edge)| edge.when.as_ref().is_none_or(|when| when.evaluate(&scope, warnings)));
+        if let Some((place, edge)) = found {
+            if edge.to.is_empty() {
+                routes.fire(from, None, Via::next(place));
+            }
             for target in &edge.to {
-                routes.go(from, *target);
+                routes.fire(from, Some(*target), Via::next(place));
+                routes.go(*target);
             }
             return Ok(());
         }
@@ -231,6 +241,16 @@ impl Walker {
         }
         routes.unmatched.push((node.name.clone(), candidates));
         Ok(())
+    }
+
+    /// Goes where the failure of a node leads, if it has failed and that leads anywhere.
+    fn go_by_error(&self, superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
+        let (Some(_), Some(target)) = (node_failure(node, superstep, place), node.on_error) else {
+            return false;
+        };
+        routes.fire(superstep.activated[place].node, Some(target), Via::Error);
+        routes.go(target);
+        true
     }
 
     /// Takes the routes: what is next, which barriers have opened, what is deferred.
@@ -309,18 +329,6 @@ impl Walker {
             message: barrier.map_or_else(|| "nothing is next".to_owned(), |barrier| self.stall_text(barrier)),
             node: barrier.map(|barrier| self.graph.node(barrier).name.clone()),
         }
-    }
-}
-
-/// Goes where the failure of a node leads, if it has failed and that leads anywhere.
-fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
-    let active = &superstep.activated[place];
-    match (node_failure(node, superstep, place), node.on_error) {
-        (Some(_), Some(target)) => {
-            routes.go(active.node, target);
-            true
-        }
-        _ => false,
     }
 }
 

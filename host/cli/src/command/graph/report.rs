@@ -1,0 +1,59 @@
+//! `graph-host graph report`.
+
+use std::path::PathBuf;
+
+use graph_core::document::load;
+use graph_core::structure::{Finding, findings, unneeded_capabilities};
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::items::id_of_graph;
+use graph_host::launch::read_manifest;
+use graph_host::output::{self, printable, styled};
+use serde_json::json;
+
+/// Tell what is doubtful about the shape of a graph: nodes that nothing leads to, dead ends, lists without a default,
+/// barriers that never open, writes that must conflict, capabilities that no node needs
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file of a graph
+    graph: PathBuf,
+    /// A capability manifest: what it allows for nothing is told too
+    #[arg(long, value_name = "FILE")]
+    caps: Option<PathBuf>,
+}
+
+/// Findings are no errors: the graph can run, and the exit code is 0.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let text = graph_host::text_file::read_as("the graph", &args.graph)?;
+    let loaded = load(&args.graph.display().to_string(), &text, &id_of_graph(&args.graph))?;
+    let mut found = findings(&loaded.graph);
+    if let Some(caps) = &args.caps {
+        found.extend(unneeded_capabilities(&[&loaded.graph], &read_manifest(caps, context)?));
+    }
+    let output = context.output;
+    if output.is_json() {
+        output.document(&json!({ "graph": loaded.graph.id, "findings": found }))?;
+        return Ok(Exit::Ok);
+    }
+    for finding in &found {
+        output.line(line(finding))?;
+    }
+    let nodes = graph_host::report::counted(loaded.graph.nodes.len() as u64, "node");
+    if found.is_empty() {
+        output.line(format_args!("{} {nodes}, nothing doubtful", styled(output::GOOD, "✓")))?;
+    } else {
+        let count = graph_host::report::counted(found.len() as u64, "finding");
+        output.line(format_args!("\n{nodes}, {count}"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn line(finding: &Finding) -> String {
+    format!(
+        "{} {}\n    {}",
+        styled(output::CAUTION, format_args!("{}:", finding.kind.as_str())),
+        printable(&finding.message),
+        styled(output::DIM, printable(&finding.help))
+    )
+}

@@ -1,0 +1,100 @@
+//! `graph-host graph show`.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use graph_core::document::{load, load_snapshot};
+use graph_core::record::{Checkpoint, Record};
+use graph_core::topology::Topology;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::items::id_of_graph;
+use graph_host::pins::Pins;
+use graph_host::{drawing, project, runs};
+use serde_json::json;
+
+/// Draw a graph, or what a run of it went through
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The file of a graph; or a .json file that `graph show --format json` has printed
+    #[arg(required_unless_present = "run")]
+    graph: Option<PathBuf>,
+    /// Draw the graph of this run, with how often nodes were visited and edges were taken
+    #[arg(long, value_name = "RUN", conflicts_with = "graph")]
+    run: Option<String>,
+    /// In which form
+    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A flowchart in Mermaid's language, which many Markdown viewers draw
+    Mermaid,
+    /// The DOT language of Graphviz
+    Dot,
+    /// Nodes and edges as JSON, which can be drawn again
+    Json,
+    /// A picture that a browser shows
+    Svg,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let topology = match (&args.run, &args.graph) {
+        (Some(run), _) => of_run(run)?,
+        (None, Some(path)) if path.extension().is_some_and(|extension| extension == "json") => printed(path)?,
+        (None, Some(path)) => of_file(path)?,
+        (None, None) => return Err(Error::usage("name the file of a graph, or a run with --run")),
+    };
+    let output = context.output;
+    match args.format {
+        _ if output.is_json() => output.document(&json!(topology))?,
+        Format::Json => output.document(&json!(topology))?,
+        Format::Mermaid => output.line(topology.to_mermaid().trim_end())?,
+        Format::Dot => output.line(topology.to_dot().trim_end())?,
+        Format::Svg => output.line(drawing::svg(&topology)?.trim_end())?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn of_file(path: &Path) -> Result<Topology> {
+    let text = graph_host::text_file::read_as("the graph", path)?;
+    let loaded = load(&path.display().to_string(), &text, &id_of_graph(path))?;
+    Ok(Topology::of(&loaded.graph))
+}
+
+/// Reads back what was printed as JSON.
+fn printed(path: &Path) -> Result<Topology> {
+    let text = graph_host::text_file::read_as("the printed graph", path)?;
+    serde_json::from_str(&text).map_err(|error| {
+        Error::invalid(format!(
+            "{} is not a graph as `graph show --format json` prints it: {error}",
+            path.display()
+        ))
+        .help("a graph itself is a YAML file")
+    })
+}
+
+/// The graph that a run keeps, with what its checkpoints say of nodes and edges.
+fn of_run(name: &str) -> Result<Topology> {
+    let store = runs::open_to_read(&project::of_current_folder()?)?;
+    let row = runs::find(&*store, name)?;
+    let mut checkpoints: Vec<Checkpoint> = Vec::new();
+    runs::each_checkpoint(&*store, &row.run_id, |record| match record.decode() {
+        Ok(Record::Checkpoint(checkpoint)) => {
+            checkpoints.push(*checkpoint);
+            Ok(())
+        }
+        Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
+        Err(error) => Err(Error::integrity(error.to_string())),
+    })?;
+    let pins = Pins::read(&runs::snapshot(&*store, &row.pins, "what it is pinned to")?)?;
+    let text = runs::snapshot(&*store, &pins.graph_text, "the graph")?;
+    let unreadable = |error: String| {
+        Error::integrity(format!("the graph that run {} keeps cannot be read: {error}", row.run_id))
+    };
+    let document = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+    let graph = load_snapshot(&document).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Topology::of(&graph).of_run(&checkpoints))
+}

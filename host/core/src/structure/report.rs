@@ -1,0 +1,240 @@
+//! What is doubtful in the shape of a graph that is sound.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::reach::reachable;
+use crate::capability::{Manifest, capability_name};
+use crate::diagnostic::printable;
+use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, Reducer};
+
+/// Something that whoever wrote a graph may want to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What kind of thing it is.
+    pub kind: FindingKind,
+    /// The nodes that it is about, in document order.
+    pub nodes: Vec<String>,
+    /// What is so, for a person.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+/// A kind of finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// Nothing leads to a node.
+    Unreachable,
+    /// A barrier waits for a node that can never complete.
+    BarrierNeverOpens,
+    /// A branch ends without `return` in a graph that returns elsewhere.
+    DeadEnd,
+    /// A conditional list has no default.
+    NoDefaultEdge,
+    /// Two nodes that are always active together write the same channel, which takes one write.
+    ConflictingWrites,
+    /// The manifest allows what no node needs.
+    UnneededCapability,
+}
+
+impl FindingKind {
+    /// The name in output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::BarrierNeverOpens => "barrier never opens",
+            Self::DeadEnd => "dead end",
+            Self::NoDefaultEdge => "no default edge",
+            Self::ConflictingWrites => "conflicting writes",
+            Self::UnneededCapability => "unneeded capability",
+        }
+    }
+}
+
+/// What is doubtful in the shape of a graph: by kind, then in document order.
+pub fn findings(graph: &Graph) -> Vec<Finding> {
+    let reached = reachable(graph);
+    let is_reached = |index: NodeIndex| reached[index.0 as usize];
+    let mut found = Vec::new();
+    unreached(graph, &is_reached, &mut found);
+    let returns = graph
+        .indexed()
+        .any(|(index, node)| is_reached(index) && matches!(node.kind, NodeKind::Return { .. }));
+    for (_, node) in graph.indexed().filter(|(index, _)| is_reached(*index)) {
+        if returns && ends_a_branch(graph, node) {
+            found.push(Finding {
+                kind: FindingKind::DeadEnd,
+                nodes: vec![node.name.clone()],
+                message: format!(
+                    "the branch ends after `{}`, and the run ends without an output of its own if no other branch \
+                     goes on",
+                    node.name
+                ),
+                help: "give it a `next`, or make it a `return` node".to_owned(),
+            });
+        }
+        if let Next::First(edges) = &node.next
+            && edges.iter().all(|edge| edge.when.is_some())
+        {
+            found.push(Finding {
+                kind: FindingKind::NoDefaultEdge,
+                nodes: vec![node.name.clone()],
+                message: format!("if none of the conditions of `{}` holds, its branch ends", node.name),
+                help: "end its list with an entry without `when`; `to: []` says that the end is meant"
+                    .to_owned(),
+            });
+        }
+    }
+    conflicts(graph, &is_reached, &mut found);
+    found.sort_by_key(|finding| finding.kind);
+    found
+}
+
+fn unreached(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut Vec<Finding>) {
+    for (index, node) in graph.indexed().filter(|(index, _)| !is_reached(*index)) {
+        let (open, shut): (Vec<NodeIndex>, Vec<NodeIndex>) =
+            node.wait_for.iter().partition(|awaited| is_reached(**awaited));
+        let name = |index: &NodeIndex| format!("`{}`", graph.node(*index).name);
+        if open.is_empty() {
+            found.push(Finding {
+                kind: FindingKind::Unreachable,
+                nodes: vec![node.name.clone()],
+                message: format!("nothing leads to `{}`", node.name),
+                help: "lead to it with `start`, `next`, `on_error` or `command.goto`, or remove it"
+                    .to_owned(),
+            });
+            continue;
+        }
+        let behind = shut.contains(&index);
+        let shut: Vec<String> = shut.iter().map(name).collect();
+        let why = if behind { "and so for itself" } else { "which can run only after it, or never" };
+        found.push(Finding {
+            kind: FindingKind::BarrierNeverOpens,
+            nodes: vec![node.name.clone()],
+            message: format!("the barrier `{}` waits for {}, {why}", node.name, shut.join(", ")),
+            help: "leave them out of `wait_for`, or lead to them without passing the barrier".to_owned(),
+        });
+    }
+}
+
+/// Whether nothing can come after a node but the end of its branch, and it does not say so.
+fn ends_a_branch(graph: &Graph, node: &Node) -> bool {
+    let awaited = graph
+        .nodes
+        .iter()
+        .any(|other| other.wait_for.iter().any(|awaited| graph.node(*awaited).name == node.name));
+    let goes = node.command.as_ref().is_some_and(|command| !command.goto.is_empty());
+    matches!(node.next, Next::End) && !matches!(node.kind, NodeKind::Return { .. }) && !awaited && !goes
+}
+
+/// Nodes that one list activates together, and that write one channel which takes one write.
+fn conflicts(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut Vec<Finding>) {
+    let mut together: BTreeSet<Vec<NodeIndex>> = BTreeSet::new();
+    let mut add = |list: Vec<NodeIndex>| {
+        let sorted: BTreeSet<NodeIndex> = list.into_iter().collect();
+        together.insert(sorted.into_iter().collect());
+    };
+    add(graph.start.iter().filter(|target| target.argument.is_none()).map(|target| target.node).collect());
+    for (_, node) in graph.indexed().filter(|(index, _)| is_reached(*index)) {
+        match &node.next {
+            Next::End => {}
+            Next::All(targets) => add(targets.clone()),
+            Next::First(edges) => edges.iter().for_each(|edge| add(edge.to.clone())),
+        }
+    }
+    let mut told = BTreeSet::new();
+    for list in together {
+        // Deferred nodes run in a superstep of their own.
+        let (later, now): (Vec<NodeIndex>, Vec<NodeIndex>) =
+            list.into_iter().partition(|index| graph.node(*index).defer);
+        for group in [now, later] {
+            let mut writers: BTreeMap<&str, Vec<NodeIndex>> = BTreeMap::new();
+            for index in group {
+                for channel in
+                    written(graph.node(index)).into_iter().filter(|channel| takes_one(graph, channel))
+                {
+                    writers.entry(channel).or_default().push(index);
+                }
+            }
+            for (channel, writers) in writers.into_iter().filter(|(_, writers)| writers.len() > 1) {
+                if !told.insert((channel, writers.clone())) {
+                    continue;
+                }
+                let nodes: Vec<String> =
+                    writers.iter().map(|index| graph.node(*index).name.clone()).collect();
+                let named: Vec<String> = nodes.iter().map(|node| format!("`{node}`")).collect();
+                found.push(Finding {
+                    kind: FindingKind::ConflictingWrites,
+                    message: format!(
+                        "{} are active in the same superstep and all write `{channel}`, which takes one write",
+                        named.join(" and ")
+                    ),
+                    nodes,
+                    help: format!("give `{channel}` a reducer, such as `append`, or let one of them write it"),
+                });
+            }
+        }
+    }
+}
+
+/// The channels that a node writes whenever it succeeds.
+fn written(node: &Node) -> BTreeSet<&str> {
+    let collect = match &node.kind {
+        NodeKind::Foreach(foreach) => foreach.collect.as_deref(),
+        _ => None,
+    };
+    node.assign.iter().map(|(channel, _)| channel.as_str()).chain(collect).collect()
+}
+
+fn takes_one(graph: &Graph, channel: &str) -> bool {
+    let declared = graph.channels.iter().find(|known| known.name == channel).map(|known| known.reducer);
+    matches!(
+        declared.unwrap_or(Reducer::LastValue),
+        Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked
+    )
+}
+
+/// What a manifest allows and no node of these graphs needs: dispatch patterns that cover none of their actions, and
+/// entries about items that none of them dispatches. A graph whose item ids are templates may need anything, so nothing
+/// is said of a manifest then.
+pub fn unneeded_capabilities(graphs: &[&Graph], manifest: &Manifest) -> Vec<Finding> {
+    let actions = || graphs.iter().flat_map(|graph| &graph.nodes).filter_map(|node| node.action.as_ref());
+    let mut names = Vec::new();
+    let mut ids = Vec::new();
+    for action in actions() {
+        let Some(id) = action.item_id.literal().and_then(|id| id.as_str()) else { return Vec::new() };
+        names.push(capability_name(action.primary, action.item_type, id));
+        ids.push(id);
+    }
+    let finding = |message: String, help: &str| Finding {
+        kind: FindingKind::UnneededCapability,
+        nodes: Vec::new(),
+        message,
+        help: help.to_owned(),
+    };
+    let mut found = Vec::new();
+    for pattern in
+        manifest.dispatch().iter().filter(|pattern| !names.iter().any(|name| pattern.matches(name)))
+    {
+        found.push(finding(
+            format!("no node needs the capability `{}`", printable(pattern.as_str())),
+            "take the line out of `dispatch`",
+        ));
+    }
+    let unused = |entry: &&crate::capability::ItemEntry| {
+        !ids.iter().any(|id| manifest.entry_for(id).is_some_and(|applies| applies.pattern == entry.pattern))
+    };
+    for entry in manifest.items().iter().filter(unused) {
+        found.push(finding(
+            format!(
+                "no node dispatches an item that the entry `{}` is about",
+                printable(entry.pattern.as_str())
+            ),
+            "take the entry out of `items`",
+        ));
+    }
+    found
+}

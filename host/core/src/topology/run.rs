@@ -1,0 +1,50 @@
+//! The picture of a run: how often nodes were visited and edges were taken.
+
+use super::{Topology, TopologyEdge, TopologyEdgeKind};
+use crate::record::{Checkpoint, FiredEdge, Via};
+
+impl Topology {
+    /// Adds what a run's checkpoints, in order, say of nodes and edges.
+    pub fn of_run<'a>(mut self, checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> Self {
+        for edge in &mut self.edges {
+            edge.fired = Some(0);
+        }
+        let mut newest = None;
+        for checkpoint in checkpoints {
+            for fired in &checkpoint.fired {
+                self.add(fired);
+            }
+            newest = Some(checkpoint);
+        }
+        let Some(newest) = newest else { return self };
+        for node in &mut self.nodes {
+            node.visits = Some(newest.visits.get(&node.name).copied().unwrap_or(0));
+        }
+        for edge in &mut self.edges {
+            match (&edge.from, edge.kind) {
+                (None, _) => edge.fired = Some(1),
+                // A barrier hears of a node each time it has completed.
+                (Some(awaited), TopologyEdgeKind::Wait) => {
+                    edge.fired = Some(newest.visits.get(awaited).copied().unwrap_or(0));
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
+    fn add(&mut self, fired: &FiredEdge) {
+        let is = |edge: &&mut TopologyEdge| {
+            let kind = match fired.via {
+                Via::Next(place) => edge.place == Some(place),
+                Via::Error => edge.kind == TopologyEdgeKind::Error,
+                Via::Goto => edge.kind == TopologyEdgeKind::Goto,
+            };
+            kind && edge.from.as_ref() == Some(&fired.from) && edge.to == fired.to
+        };
+        // An edge that the graph does not have is not drawn: its records are of another version of it.
+        if let Some(edge) = self.edges.iter_mut().find(is) {
+            edge.fired = edge.fired.map(|count| count.saturating_add(u64::from(fired.count)));
+        }
+    }
+}

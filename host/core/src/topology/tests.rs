@@ -1,0 +1,47 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+const GRAPH: &str = r#"
+tool_type: graph
+config:
+  start: [split, { node: each, argument: 1 }]
+  nodes:
+    split:
+      action: { item_id: t/split }
+      next:
+        - { to: [each, side], when: { path: state.n, op: gt, value: 10 } }
+        - { to: [], when: { path: state.done, op: exists }, label: "done \" <b>|#end" }
+        - to: side
+      on_error: out
+    each: { type: foreach, over: "${state.items}", action: { item_id: "${inputs.tool}" }, collect: got }
+    side: { interrupt: [before, after], command: { goto: [out] }, defer: true }
+    join: { wait_for: [each, side], next: out }
+    out: { type: return }
+"#;
+
+fn topology() -> Topology {
+    Topology::of(&crate::document::load("shape.yaml", GRAPH, "t/shape").unwrap().graph)
+}
+
+#[test]
+fn the_picture_as_mermaid() {
+    insta::assert_snapshot!(topology().to_mermaid());
+}
+
+#[test]
+fn the_picture_as_json() {
+    insta::assert_json_snapshot!(topology());
+}
+
+#[test]
+fn the_picture_as_dot() {
+    insta::assert_snapshot!(topology().to_dot());
+}
+
+#[test]
+fn json_round_trips() {
+    let text = serde_json::to_string(&topology()).unwrap();
+    assert_eq!(serde_json::from_str::<Topology>(&text).unwrap(), topology());
+    let unknown = text.replacen("\"id\"", "\"surprise\":1,\"id\"", 1);
+    assert!(serde_json::from_str::<Topology>(&unknown).is_err());
+}
