@@ -6,6 +6,7 @@ mod build;
 mod cases;
 mod edges;
 mod interrupted;
+mod making;
 mod place;
 mod readme;
 mod sessions;

@@ -3,10 +3,13 @@
 
 mod build;
 mod caps;
+mod completions;
+mod doctor;
 mod explain;
 mod graph;
 mod inspect;
 mod keys;
+mod new;
 mod resume;
 mod run;
 mod runs;
@@ -15,6 +18,7 @@ mod test;
 mod trust;
 mod validate;
 mod verify;
+mod watch;
 
 use clap::Subcommand;
 use graph_host::context::Context;
@@ -27,6 +31,7 @@ pub(crate) enum Command {
     Run(run::Args),
     Resume(resume::Args),
     Runs(runs::Args),
+    New(new::Args),
     Inspect(inspect::Args),
     Build(build::Args),
     Caps(caps::Args),
@@ -38,6 +43,8 @@ pub(crate) enum Command {
     Trust(trust::Args),
     Sign(sign::Args),
     Verify(verify::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
 }
 
 impl Command {
@@ -47,6 +54,7 @@ impl Command {
             Self::Run(args) => run::run(args, context),
             Self::Resume(args) => resume::run(args, context),
             Self::Runs(args) => runs::run(args, context),
+            Self::New(args) => new::run(args, context),
             Self::Inspect(args) => inspect::run(&args, context),
             Self::Build(args) => build::run(&args, context),
             Self::Caps(args) => caps::run(args, context),
@@ -58,6 +66,8 @@ impl Command {
             Self::Trust(args) => trust::run(args, context),
             Self::Sign(args) => sign::run(&args, context),
             Self::Verify(args) => verify::run(&args, context),
+            Self::Doctor(args) => doctor::run(&args, context),
+            Self::Completions(args) => completions::run(&args, context),
         }
     }
 }

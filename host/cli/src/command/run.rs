@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 ///
 /// Nothing is allowed that the manifest (--caps) does not grant. Everything is checked before the first node runs; see
 /// what that comes to with --plan.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
     /// The graph: a file, or an item id
     graph: String,
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Show items, signers, grants and what is missing, and run nothing
     #[arg(long)]
     plan: bool,
+    /// Run again whenever the graph, the manifest or an item changes
+    #[arg(long, conflicts_with_all = ["plan", "run_id"])]
+    watch: bool,
     /// What random numbers come from: a digest, or any text; without it, the digest of graph and inputs
     #[arg(long, value_name = "SEED")]
     seed: Option<String>,
@@ -81,6 +84,10 @@ impl From<Mode> for Durability {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    if args.watch {
+        let again = || context.block_on(carry_out(args.clone(), context))?;
+        return super::watch::run(&args.graph, args.caps.as_ref(), &args.sources, context, again);
+    }
     context.block_on(carry_out(args, context))?
 }
 

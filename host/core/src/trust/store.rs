@@ -47,6 +47,13 @@ impl TrustedKey {
         KeyName { name: self.name.clone(), id: self.id() }
     }
 
+    /// Whether signatures with the key count at this time.
+    pub fn is_valid(&self, at: Timestamp) -> bool {
+        !self.is_revoked(at)
+            && self.not_before.is_none_or(|from| at >= from)
+            && self.not_after.is_none_or(|until| at <= until)
+    }
+
     /// Whether the key is revoked at this time.
     pub fn is_revoked(&self, at: Timestamp) -> bool {
         match self.revoked {

@@ -1,0 +1,216 @@
+//! `graph-host doctor`.
+
+use std::path::Path;
+
+use graph_core::record::Status;
+use graph_core::trust::TrustStore;
+use graph_host::context::{Context, now};
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::guest_build::Toolchain;
+use graph_host::output::{self, printable, styled};
+use graph_host::{launch, project, report, runs, trust};
+use graph_store::{CheckpointStore as _, Holder, RunFilter};
+use serde::Serialize;
+use serde_json::json;
+
+/// Look whether everything that graph-host stands on is in order here
+///
+/// Nothing is changed but that a missing identity key is made, as a first run would.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The project to look at; without it, the one around the current folder
+    #[arg(long, value_name = "DIR")]
+    project: Option<std::path::PathBuf>,
+}
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Standing {
+    /// In order.
+    Good,
+    /// Something is missing that only some commands need.
+    Note,
+    /// Something is broken.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    what: &'static str,
+    standing: Standing,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+}
+
+impl Finding {
+    fn new(what: &'static str, standing: Standing, found: impl Into<String>) -> Self {
+        Self { what, standing, found: found.into(), help: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// What an operation came to.
+    fn of(what: &'static str, outcome: Result<String>) -> Self {
+        match outcome {
+            Ok(found) => Self::new(what, Standing::Good, found),
+            Err(error) => Self {
+                help: error.help_text().map(str::to_owned),
+                ..Self::new(what, Standing::Bad, error.message())
+            },
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let mut findings = vec![
+        Finding::new(
+            "version",
+            Standing::Good,
+            format!(
+                "graph-host {} on {} {}",
+                env!("CARGO_PKG_VERSION"),
+                std::env::consts::OS,
+                std::env::consts::ARCH
+            ),
+        ),
+        Finding::new("your space", Standing::Good, project::shown(context.home.root())),
+        Finding::of("identity", identity(context)),
+        trusted(context),
+        Finding::of("cache", writable(context.home.cache())),
+        engine(context),
+        guests(),
+    ];
+    let project = args.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    findings.push(Finding::new("project", Standing::Good, project::shown(&project)));
+    findings.push(stored(&project));
+    let broken = findings.iter().any(|finding| finding.standing == Standing::Bad);
+    let output = context.output;
+    if output.is_json() {
+        output.document(&json!({ "sound": !broken, "findings": findings }))?;
+    } else {
+        for finding in &findings {
+            let mark = match finding.standing {
+                Standing::Good => styled(output::GOOD, "✓"),
+                Standing::Note => styled(output::CAUTION, "!"),
+                Standing::Bad => styled(output::BAD, "✗"),
+            };
+            output.line(format_args!("{mark} {:<12} {}", finding.what, printable(&finding.found)))?;
+            if let Some(help) = &finding.help {
+                output.line(format_args!("{:<15}{}", "", styled(output::DIM, printable(help))))?;
+            }
+        }
+    }
+    Ok(if broken { Exit::Storage } else { Exit::Ok })
+}
+
+/// The key with which this host signs, which must be the user's alone.
+fn identity(context: &Context) -> Result<String> {
+    let key = context.home.identity()?;
+    let path = context.home.identity_file();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode =
+            std::fs::metadata(&path).map_err(|error| Error::read("the identity key", &path, &error))?;
+        if mode.permissions().mode() & 0o077 != 0 {
+            return Err(Error::storage(format!("{} can be read by others", path.display()))
+                .help(format!("chmod 600 {}", path.display())));
+        }
+    }
+    Ok(format!("{}  {}", key.id().short(), project::shown(&path)))
+}
+
+fn trusted(context: &Context) -> Finding {
+    let what = "trust";
+    let store: TrustStore = match trust::load(&context.home, &[], context.output) {
+        Ok(store) => store,
+        Err(error) => return Finding::of(what, Err(error)),
+    };
+    let count = store.keys().len();
+    let at = now();
+    let past = store.keys().iter().filter(|key| !key.is_valid(at)).count();
+    if count == 0 {
+        return Finding::new(
+            what,
+            Standing::Note,
+            "no key is trusted: only components under development run",
+        )
+        .help("graph-host trust add NAME --key FILE --items PATTERN, or name a trust file with --trust");
+    }
+    let found = report::counted(count as u64, "trusted key");
+    if past > 0 {
+        return Finding::new(
+            what,
+            Standing::Note,
+            format!("{found}, {past} of them expired, revoked or not yet valid"),
+        )
+        .help("graph-host trust list");
+    }
+    Finding::new(what, Standing::Good, found)
+}
+
+/// Whether files can be made in a folder.
+fn writable(folder: &Path) -> Result<String> {
+    let failed = |error: std::io::Error| Error::write("the folder", folder, &error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    tempfile::tempfile_in(folder).map_err(failed)?;
+    Ok(project::shown(folder))
+}
+
+fn engine(context: &Context) -> Finding {
+    match launch::engine(context) {
+        Ok(engine) if engine.pooled() => Finding::new(
+            "engine",
+            Standing::Good,
+            format!("instances from a pool, {}", engine.digest().short()),
+        ),
+        Ok(engine) => Finding::new(
+            "engine",
+            Standing::Note,
+            format!("no pool of instances, so calls are slower, {}", engine.digest().short()),
+        )
+        .help("the address space of this process is limited: see `ulimit -v`"),
+        Err(error) => Finding::of("engine", Err(error)),
+    }
+}
+
+fn guests() -> Finding {
+    match Toolchain::detect() {
+        Ok(toolchain) => Finding::new("guests", Standing::Good, toolchain.to_string()),
+        // Only whoever writes nodes needs one.
+        Err(error) => Finding::new("guests", Standing::Note, error.to_string()),
+    }
+}
+
+fn stored(project: &Path) -> Finding {
+    let what = "runs";
+    if !project::database(project).exists() {
+        return Finding::new(what, Standing::Good, "none yet");
+    }
+    let look = || -> Result<(usize, Vec<String>)> {
+        let store = runs::open_to_read(project)?;
+        let rows = store.runs(&RunFilter::default())?;
+        let running = rows.iter().filter(|row| row.status == Status::Running);
+        let cut_short = running.filter(|row| store.holder(&row.run_id) == Ok(Holder::Nobody));
+        Ok((rows.len(), cut_short.map(|row| row.run_id.clone()).collect()))
+    };
+    match look() {
+        Ok((count, cut_short)) if cut_short.is_empty() => {
+            Finding::new(what, Standing::Good, report::counted(count as u64, "run"))
+        }
+        Ok((count, cut_short)) => Finding::new(
+            what,
+            Standing::Note,
+            format!("{}, cut short: {}", report::counted(count as u64, "run"), cut_short.join(", ")),
+        )
+        .help("go on with each: graph-host resume RUN"),
+        Err(error) => Finding::of(what, Err(error)),
+    }
+}

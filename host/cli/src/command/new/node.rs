@@ -1,0 +1,156 @@
+//! `graph-host new node`.
+
+use std::path::PathBuf;
+
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::output::{self, styled};
+use serde_json::json;
+
+use super::folder;
+
+/// Begin a node in Rust: a crate that `graph-host build` makes a component of, with the SDK that it needs
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Its name
+    name: String,
+    /// Where its folder is made
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// A folder of graph-sdk to build with, in place of a copy inside the new folder
+    #[arg(long, value_name = "DIR")]
+    sdk: Option<PathBuf>,
+}
+
+/// A file of the SDK, by its path at the top of the project.
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../../../", $path)))),*]
+    };
+}
+
+/// What a node is built with: the SDK and the contract.
+const SDK: &[(&str, &str)] = files![
+    "guest-sdk/rust/Cargo.toml",
+    "guest-sdk/rust/src/allocator.rs",
+    "guest-sdk/rust/src/bindings.rs",
+    "guest-sdk/rust/src/context.rs",
+    "guest-sdk/rust/src/failure.rs",
+    "guest-sdk/rust/src/files.rs",
+    "guest-sdk/rust/src/host.rs",
+    "guest-sdk/rust/src/lib.rs",
+    "guest-sdk/rust/src/node.rs",
+    "guest-sdk/rust/src/outcome.rs",
+    "guest-sdk/rust/src/schema.rs",
+    "guest-sdk/rust/wit/sdk.wit",
+    "wit/host/README.md",
+    "wit/host/events.wit",
+    "wit/host/log.wit",
+    "wit/node/action.wit",
+    "wit/node/types.wit",
+    "wit/node/world.wit",
+    "wit/wasi/README.md",
+    "wit/wasi/clocks.wit",
+    "wit/wasi/filesystem.wit",
+    "wit/wasi/io.wit",
+    "wit/wasi/random.wit",
+];
+
+/// Where the copy of the SDK lies in the new folder.
+const COPY: &str = "graph-host";
+
+pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let name = &args.name;
+    folder::check_name(name)
+        .map_err(|why| Error::usage(format!("`{name}` cannot be the name of a node: {why}")))?;
+    let place = args.dir.join(name);
+    let sdk = match &args.sdk {
+        None => format!("{COPY}/guest-sdk/rust"),
+        Some(sdk) => {
+            let absolute = sdk.canonicalize().map_err(|error| Error::read("the SDK", sdk, &error))?;
+            if !absolute.join("Cargo.toml").is_file() {
+                return Err(Error::usage(format!("{} has no Cargo.toml: it is not the SDK", sdk.display()))
+                    .help("leave --sdk out for a copy inside the new folder"));
+            }
+            absolute.to_string_lossy().into_owned()
+        }
+    };
+    // A path inside a TOML string.
+    let sdk = sdk.replace('\\', "\\\\").replace('"', "\\\"");
+    let mut files = vec![
+        (
+            "Cargo.toml".to_owned(),
+            include_str!("../../../templates/node/Cargo.toml.txt").replace("NAME", name).replace("SDK", &sdk),
+        ),
+        ("src/lib.rs".to_owned(), include_str!("../../../templates/node/lib.rs.txt").to_owned()),
+        (".gitignore".to_owned(), "/target\n".to_owned()),
+    ];
+    if args.sdk.is_none() {
+        files.extend(SDK.iter().map(|(path, text)| (format!("{COPY}/{path}"), (*text).to_owned())));
+    }
+    let listed: Vec<(&str, String)> =
+        files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+    folder::make(&place, &listed)?;
+    let next = [
+        "graph-host keys generate me".to_owned(),
+        format!(
+            "graph-host build {} --id me/{name} --out .ai/tools/me/{name}.wasm --sign-with me",
+            place.display()
+        ),
+        "graph-host trust add me --key me --items 'me/*'".to_owned(),
+    ];
+    let shown = || listed.iter().map(|(path, _)| *path).filter(|path| !path.starts_with(COPY));
+    if context.output.is_json() {
+        let made: Vec<_> = shown().map(|file| place.join(file).display().to_string()).collect();
+        context.output.document(&json!({ "made": made, "sdk": sdk, "next": next }))?;
+        return Ok(Exit::Ok);
+    }
+    for file in shown() {
+        context.output.line(format_args!("{} {}", styled(output::GOOD, "+"), place.join(file).display()))?;
+    }
+    if args.sdk.is_none() {
+        let copy = place.join(COPY);
+        context.output.line(format_args!(
+            "{} {}  the SDK and the contract",
+            styled(output::GOOD, "+"),
+            copy.display()
+        ))?;
+    }
+    for command in next {
+        context.output.line(styled(output::DIM, command))?;
+    }
+    Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    fn files(root: &Path, below: &str, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(root.join(below)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{below}/{}", entry.file_name().to_str().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                files(root, &path, found);
+            } else {
+                found.insert(path);
+            }
+        }
+    }
+
+    #[test]
+    fn the_copy_of_the_sdk_is_whole() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut found = BTreeSet::from(["guest-sdk/rust/Cargo.toml".to_owned()]);
+        for below in ["guest-sdk/rust/src", "guest-sdk/rust/wit", "wit"] {
+            files(&root, below, &mut found);
+        }
+        let listed: BTreeSet<String> = SDK.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(listed, found);
+    }
+}

@@ -1,0 +1,43 @@
+//! `graph-host run --watch`.
+
+use std::path::PathBuf;
+
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::launch::Sources;
+use graph_host::output::{self, styled};
+use graph_host::project;
+use graph_host::watching::Watching;
+
+/// Runs again and again: whenever the graph, the manifest, a trust file or an item has changed. What stops a run does not
+/// stop the watching, but Ctrl-C does.
+pub(super) fn run(
+    graph: &str,
+    caps: Option<&PathBuf>,
+    sources: &Sources,
+    context: &Context,
+    mut once: impl FnMut() -> Result<Exit>,
+) -> Result<Exit> {
+    let output = context.output;
+    let graph = PathBuf::from(graph);
+    let around = graph.canonicalize().ok().and_then(|graph| graph.parent().and_then(project::nearest));
+    let project = sources.project.clone().or(around).map_or_else(project::of_current_folder, Ok)?;
+    let mut files: Vec<PathBuf> = sources.trust.clone();
+    files.extend(caps.cloned());
+    // An item's own file lies in one of the folders.
+    files.extend(graph.is_file().then_some(graph));
+    let mut folders = sources.items.clone();
+    folders.extend(["tools", "knowledge", "directives"].map(|kind| project.join(".ai").join(kind)));
+    let watching = Watching::begin(&files, &folders)?;
+    loop {
+        match once() {
+            Ok(Exit::Cancelled) => return Ok(Exit::Cancelled),
+            Ok(_) => {}
+            Err(error) => output.error(&error),
+        }
+        output.note(styled(output::DIM, "waiting for a change; Ctrl-C ends"));
+        let Some(changed) = watching.changed() else { return Ok(Exit::Ok) };
+        output.note(styled(output::DIM, format_args!("\n{} has changed", project::shown(&changed))));
+    }
+}

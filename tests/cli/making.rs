@@ -1,0 +1,174 @@
+//! Beginning something, looking at its shape, and looking after the place that it runs in.
+
+use std::io::Read as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn a_new_graph_is_valid_runs_and_passes_its_case() {
+    let place = Place::new();
+    let made = place.run(&["new", "graph", "first"]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    let (valid, code) = place.json(&["validate", "first/graph.yaml"]);
+    assert_eq!((code, &valid["files"][0]["problems"]), (0, &json!([])), "{valid}");
+    let (ran, code) =
+        place.json(&["run", "first/graph.yaml", "--caps", "first/caps.yaml", "--input", "name=Ada"]);
+    assert_eq!(code, 0, "{ran}");
+    assert_eq!(ran["output"], json!({ "greetings": ["Hello, Ada!", "Hello, Ada!"] }));
+    assert!(place.run(&["test", "first"]).stdout.ends_with("1 passed, 0 failed\n"));
+    // A name that is taken is left alone, and one that cannot be a name makes nothing.
+    place.write("first/graph.yaml", "mine");
+    let again = place.run(&["new", "graph", "first"]);
+    assert_eq!(again.code, 2, "{}", again.shown());
+    assert_eq!(std::fs::read_to_string(place.path("first/graph.yaml")).unwrap(), "mine");
+    for name in ["../up", "Upper", "", "-x", "a b"] {
+        assert_eq!(place.run(&["new", "graph", "--", name]).code, 2, "{name}");
+    }
+    let left: Vec<_> =
+        std::fs::read_dir(place.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(".new-")), "{left:?}");
+}
+
+#[test]
+fn a_new_node_has_all_that_it_is_built_with() {
+    let place = Place::new();
+    let made = place.run(&["new", "node", "greet"]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    let manifest = std::fs::read_to_string(place.path("greet/Cargo.toml")).unwrap();
+    assert!(
+        manifest.contains("name = \"greet\"") && manifest.contains("path = \"graph-host/guest-sdk/rust\"")
+    );
+    for file in ["src/lib.rs", "graph-host/guest-sdk/rust/src/lib.rs", "graph-host/wit/node/world.wit"] {
+        assert!(place.path("greet").join(file).is_file(), "{file}");
+    }
+    // With an SDK of one's own there is no copy; with a folder that is none, there is nothing.
+    let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-sdk/rust");
+    let made = place.run(&["new", "node", "other", "--sdk", &sdk.to_string_lossy()]);
+    assert_eq!(made.code, 0, "{}", made.shown());
+    assert!(!place.path("other/graph-host").exists());
+    assert_eq!(place.run(&["new", "node", "third", "--sdk", "greet/src"]).code, 2);
+    assert!(!place.path("third").exists());
+}
+
+const SHAPE: &str = r"start: [a, b]
+nodes:
+  a: { assign: { x: 1 }, next: [{ to: c, when: { path: state.x, op: gt, value: 0 }, label: positive }] }
+  b: { assign: { x: 2 } }
+  c: { type: return }
+  lost: {}
+";
+
+#[test]
+fn the_shape_of_a_graph_is_drawn_and_reported() {
+    let place = Place::new();
+    place.graph("shape.yaml", SHAPE);
+    place.write("caps.yaml", "dispatch: [execute.tool.t.kit]\n");
+    insta::assert_snapshot!(place.run(&["graph", "show", "shape.yaml", "--format", "dot"]).shown());
+    insta::assert_snapshot!(place.run(&["graph", "report", "shape.yaml", "--caps", "caps.yaml"]).shown());
+    let svg = place.run(&["graph", "show", "shape.yaml", "--format", "svg"]);
+    assert!(svg.stdout.starts_with("<?xml") && svg.stdout.contains(">positive<"), "{}", svg.shown());
+    // What is printed as JSON can be drawn again.
+    let printed = place.run(&["graph", "show", "shape.yaml", "--format", "json"]);
+    place.write("shape.json", &printed.stdout);
+    for format in ["mermaid", "dot", "json", "svg"] {
+        let [one, two] =
+            ["shape.yaml", "shape.json"].map(|file| place.run(&["graph", "show", file, "--format", format]));
+        assert_eq!((one.code, two.code, &one.stdout), (0, 0, &two.stdout), "{format}");
+    }
+    place.write("broken.json", "{\"id\": 1}");
+    assert_eq!(place.run(&["graph", "show", "broken.json"]).code, 3);
+    assert_eq!(place.run(&["graph", "show", "missing.json"]).code, 9);
+    assert_eq!(place.run(&["graph", "show"]).code, 2);
+}
+
+#[test]
+fn the_picture_of_a_run_says_how_often() {
+    let place = Place::new();
+    place.graph(
+        "loop.yaml",
+        "start: a\nchannels: { n: { reducer: sum, default: 0 } }\nnodes:\n  a: { assign: { n: 1 }, next: [{ to: a, when: { path: state.n, op: lt, value: 3 } }, { to: b }] }\n  b: { on_error: a }\n",
+    );
+    let (_, code) = place.json(&["run", "loop.yaml", "--run-id", "r"]);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!(place.run(&["graph", "show", "--run", "r"]).shown());
+    assert_eq!(place.run(&["graph", "show", "--run", "nobody"]).code, 9);
+}
+
+#[test]
+fn the_doctor_tells_what_is_in_order_and_what_is_not() {
+    let place = Place::new();
+    let (sound, code) = place.json(&["doctor"]);
+    assert_eq!((code, &sound["sound"]), (0, &json!(true)), "{sound}");
+    let standing = |report: &serde_json::Value, what: &str| {
+        let findings = report["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["what"] == what).unwrap()["standing"].clone()
+    };
+    assert_eq!(standing(&sound, "identity"), "good");
+    assert_eq!(standing(&sound, "trust"), "note");
+    // A store that is no store, and keys that cannot be read.
+    std::fs::create_dir_all(place.path(".ai/state")).unwrap();
+    place.write(".ai/state/runs.db", "not a database at all, but a text of some length");
+    place.write("home/trust.yaml", "keys: 1\n");
+    let (broken, code) = place.json(&["doctor"]);
+    assert_eq!((code, &broken["sound"]), (10, &json!(false)), "{broken}");
+    assert_eq!(standing(&broken, "runs"), "bad");
+    assert_eq!(standing(&broken, "trust"), "bad");
+}
+
+#[test]
+fn shells_learn_every_command() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = place.run(&["completions", shell]);
+        assert_eq!(script.code, 0, "{}", script.shown());
+        for word in ["resume", "doctor", "completions", "suggest"] {
+            assert!(script.stdout.contains(word), "{shell} does not know {word}");
+        }
+    }
+    let script = place.path("complete.bash");
+    std::fs::write(&script, place.run(&["completions", "bash"]).stdout).unwrap();
+    let checked = std::process::Command::new("bash").arg("-n").arg(&script).status().unwrap();
+    assert!(checked.success());
+    assert_eq!(place.run(&["completions", "tcsh"]).code, 2);
+}
+
+#[test]
+fn a_watched_graph_runs_again_when_it_changes() {
+    let place = Place::new();
+    place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 1 } } }\n");
+    let mut child = place
+        .command(&["run", "w.yaml", "--watch", "--quiet"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 256];
+        while let Ok(count @ 1..) = stdout.read(&mut buffer) {
+            let _ = tell.send(String::from_utf8_lossy(&buffer[..count]).into_owned());
+        }
+    });
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut seen = String::new();
+    let mut until = |wanted: &str| {
+        while !seen.contains(wanted) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            seen.push_str(&told.recv_timeout(left).unwrap_or_else(|_| panic!("no {wanted} in {seen}")));
+        }
+    };
+    until("\"x\": 1");
+    // A broken graph is told and does not end the watching.
+    place.graph("w.yaml", "start: nowhere\nnodes: { a: {} }\n");
+    std::thread::sleep(Duration::from_millis(400));
+    place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 2 } } }\n");
+    until("\"x\": 2");
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
