@@ -95,3 +95,56 @@ fn the_approval_example_passes_its_case() {
     assert_eq!(ungranted.code, 5);
     assert!(ungranted.stdout.contains("wasi:filesystem/types"), "{}", ungranted.stdout);
 }
+
+/// What a case came to is compared with what it comes to when it is cut short after each of its writes.
+#[test]
+fn cases_are_cut_short_after_every_persisted_write() {
+    let place = Place::new();
+    place.write(
+        "two.case.yaml",
+        "graph: { start: [a, b], nodes: { a: { action: { item_id: t/one }, assign: { a: \"${result}\" }, next: ask }, \
+         b: {}, ask: { action: { item_id: t/ask } } } }\n\
+         items: { t/one: { result: 1 }, t/ask: { interrupts: [sure?], then: { result: 2 } } }\n\
+         script: [{ run: {}, expect: { status: interrupted } }, { resume: { answer: 1 }, expect: { status: completed } }]\n",
+    );
+    let tested = place.run(&["test", "two.case.yaml", "--crash"]);
+    assert_eq!(
+        (tested.code, tested.stdout.trim()),
+        (0, "cut short after each of 10 persisted writes in 1 case\n1 passed, 0 failed"),
+        "{}",
+        tested.stderr
+    );
+    let (document, code) = place.json(&["test", "two.case.yaml", "--crash"]);
+    assert_eq!((code, &document["crashes"]["tried"]), (0, &serde_json::json!(10)), "{document}");
+    // A test that found nothing to do does not pass.
+    place.write(
+        "scripted.case.yaml",
+        "graph: { start: a, nodes: { a: {} } }\nscript: [{ run: { crash_after: 1 } }, { resume: {} }]\n",
+    );
+    let nothing = place.run(&["test", "scripted.case.yaml", "--crash"]);
+    assert_eq!(nothing.code, 9, "{}", nothing.stdout);
+    assert!(nothing.stderr.contains("no case here could be cut short"), "{}", nothing.stderr);
+    let both = place.run(&["test", ".", "--crash"]);
+    assert_eq!(both.code, 0);
+    assert!(both.stdout.contains("1 case left out: it scripts a crash itself"), "{}", both.stdout);
+}
+
+/// The cases of every example, with its signed components.
+#[test]
+fn the_examples_pass_their_cases() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let trust = examples.join("trust.yaml").to_string_lossy().into_owned();
+    let mut tested = 0;
+    for example in std::fs::read_dir(&examples).unwrap() {
+        let folder = example.unwrap().path();
+        if !folder.join("caps.yaml").exists() {
+            continue;
+        }
+        let at = |name: &str| folder.join(name).to_string_lossy().into_owned();
+        let place = Place::new();
+        let run = place.run(&["test", &at(""), "--caps", &at("caps.yaml"), "--trust", &trust]);
+        assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+        tested += 1;
+    }
+    assert!(tested >= 9, "{tested}");
+}

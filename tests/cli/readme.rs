@@ -109,9 +109,10 @@ fn copy(from: &Path, to: &Path) {
 fn commands_do_what_the_readme_says() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().unwrap();
-    for part in ["examples", "guest-sdk", "wit"] {
+    for part in ["examples", "guest-sdk", "host", "wit"] {
         copy(&repository.join(part), &folder.path().join(part));
     }
+    std::fs::copy(repository.join("Cargo.lock"), folder.path().join("Cargo.lock")).unwrap();
     let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
     let mut ran = 0;

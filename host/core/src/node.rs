@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// Why a node action failed. Documents and components may write `-` or `_`.
@@ -96,8 +96,15 @@ pub struct Goto {
     /// The node to go to.
     pub node: String,
     /// With an argument it is a send: a task of its own, never merged with another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub argument: Option<Value>,
+}
+
+/// Reads a value that is there: `null` is a value, and only what is left out is none.
+pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    reader: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(reader).map(Some)
 }
 
 /// What a node action answers when it does not fail.

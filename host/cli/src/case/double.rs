@@ -186,6 +186,8 @@ pub(super) struct Doubles {
 struct Counts {
     calls: BTreeMap<String, u64>,
     dispatches: BTreeMap<String, u64>,
+    /// The calls of the operation under way: the task, its attempt, and how many answers it had.
+    answered: BTreeMap<(String, u32, usize), u64>,
 }
 
 /// What a call of a double comes to, and after how long.
@@ -215,6 +217,16 @@ impl Doubles {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone()
     }
 
+    /// An operation begins.
+    pub(super) fn begin_operation(&self) {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).answered.clear();
+    }
+
+    /// From now on counts from here: what was dispatched and lost is dispatched again.
+    pub(super) fn set_dispatches(&self, dispatches: BTreeMap<String, u64>) {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches = dispatches;
+    }
+
     /// Counts a dispatch.
     pub(super) fn count(&self, spec: &TaskSpec) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,9 +238,16 @@ impl Doubles {
         let (id, double) = self.find(&spec.item_id)?;
         let call = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            let calls = counts.calls.entry(id.clone()).or_default();
-            *calls += 1;
-            *calls
+            let Counts { calls, answered, .. } = &mut *counts;
+            let activation = &spec.activation;
+            // A call whose outcome was lost with the process that made it is not another call: it answers as it did.
+            *answered
+                .entry((activation.task.clone(), activation.attempt, activation.answers.len()))
+                .or_insert_with(|| {
+                    let calls = calls.entry(id.clone()).or_default();
+                    *calls += 1;
+                    *calls
+                })
         };
         let last = double.outcomes.len() - 1;
         let scripted = &double.outcomes[usize::try_from(call - 1).unwrap_or(usize::MAX).min(last)];

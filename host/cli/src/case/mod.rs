@@ -2,6 +2,7 @@
 //! store and its clock are stood in for.
 
 mod clock;
+mod crash;
 mod document;
 mod double;
 mod executor;
@@ -18,5 +19,5 @@ pub use double::Double;
 pub use expect::{Actual, ActualError, Expect, Mismatch};
 pub use find::{SUFFIX, cases};
 pub use items::Items;
-pub use report::{CaseReport, Problem, Report};
+pub use report::{CaseReport, Crashes, Problem, Report};
 pub use run::{Options, run};

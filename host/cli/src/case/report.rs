@@ -1,5 +1,6 @@
 //! What cases came to, for people and for programs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use graph_core::diagnostic::Diagnostics;
@@ -8,6 +9,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::expect::Mismatch;
 use crate::output::{self, printable, styled};
+use crate::report::counted;
 
 /// What all cases came to.
 #[derive(Debug)]
@@ -27,6 +29,17 @@ pub struct CaseReport {
     pub about: Option<String>,
     /// Why it failed; nothing if it passed.
     pub problems: Vec<Problem>,
+    /// What became of the crashes that were asked for.
+    pub crashes: Option<Crashes>,
+}
+
+/// Crashes of a case that passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crashes {
+    /// So many were tried, and each came to what the undisturbed case comes to.
+    Tried(u64),
+    /// None was tried, and why.
+    Skipped(&'static str),
 }
 
 /// Why a case failed.
@@ -58,6 +71,25 @@ pub enum Problem {
         /// What is not as expected.
         mismatches: Vec<Mismatch>,
     },
+    /// A step was cut short, and the case then came to something else than undisturbed.
+    Crash {
+        /// The number of the step that was cut short, from 1.
+        step: usize,
+        /// Its operation.
+        operation: &'static str,
+        /// Its line.
+        line: usize,
+        /// The persisted write after which it was cut short, from 1.
+        write: u64,
+        /// How many it has undisturbed.
+        writes: u64,
+        /// The number of the step at which it shows.
+        later: usize,
+        /// Why that step could not be carried out, if it could not.
+        message: Option<String>,
+        /// What is not as it is undisturbed.
+        mismatches: Vec<Mismatch>,
+    },
 }
 
 impl CaseReport {
@@ -74,11 +106,40 @@ impl Report {
         (passed, self.cases.len() - passed)
     }
 
-    /// Every failure in full, then the last line: `N passed, N failed`.
+    /// How many crashes were tried; `None` if none were asked for.
+    pub fn crashes_tried(&self) -> Option<u64> {
+        let tried = |crashes| match crashes {
+            Crashes::Tried(tried) => tried,
+            Crashes::Skipped(_) => 0,
+        };
+        self.cases.iter().filter_map(|case| case.crashes).map(tried).reduce(|one, two| one + two)
+    }
+
+    /// For each reason for which cases were not cut short, how many.
+    fn excuses(&self) -> BTreeMap<&'static str, u64> {
+        let mut excuses = BTreeMap::new();
+        for case in &self.cases {
+            if let Some(Crashes::Skipped(why)) = case.crashes {
+                *excuses.entry(why).or_default() += 1;
+            }
+        }
+        excuses
+    }
+
+    /// Every failure in full, what became of crashes, then the last line: `N passed, N failed`.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for case in self.cases.iter().filter(|case| !case.passed()) {
             case.write(&mut text);
+        }
+        if let Some(tried) = self.crashes_tried() {
+            let is_cut = |case: &&CaseReport| matches!(case.crashes, Some(Crashes::Tried(_)));
+            let cases = self.cases.iter().filter(is_cut).count() as u64;
+            let (tried, cases) = (counted(tried, "persisted write"), counted(cases, "case"));
+            let _ = writeln!(text, "cut short after each of {tried} in {cases}");
+            for (why, count) in self.excuses() {
+                let _ = writeln!(text, "  {} left out: it {why}", counted(count, "case"));
+            }
         }
         let (passed, failed) = self.counts();
         let style = if failed == 0 { output::GOOD } else { output::BAD };
@@ -90,7 +151,11 @@ impl Report {
     pub fn to_json(&self) -> Value {
         let (passed, failed) = self.counts();
         let cases: Vec<_> = self.cases.iter().map(CaseReport::to_json).collect();
-        json!({ "passed": passed, "failed": failed, "cases": cases })
+        let mut document = json!({ "passed": passed, "failed": failed, "cases": cases });
+        if let Some(tried) = self.crashes_tried() {
+            document["crashes"] = json!({ "tried": tried, "not_tried": self.excuses() });
+        }
+        document
     }
 }
 
@@ -120,6 +185,11 @@ impl CaseReport {
             "about": self.about,
             "passed": self.passed(),
         });
+        match self.crashes {
+            Some(Crashes::Tried(tried)) => case["crashes"] = json!({ "tried": tried }),
+            Some(Crashes::Skipped(why)) => case["crashes"] = json!({ "not_tried": why }),
+            None => {}
+        }
         if !self.passed() {
             case["problems"] = self.problems.iter().flat_map(Problem::to_json).collect();
         }
@@ -153,6 +223,25 @@ impl Problem {
                     mismatch.write(text);
                 }
             }
+            Self::Crash { step, operation, line, write, writes, later, message, mismatches } => {
+                let _ = write!(
+                    text,
+                    "  {}:{line}: step {step}, {operation}, cut short after persisted write {write} of {writes}",
+                    printable(file)
+                );
+                if later != step {
+                    let _ = write!(text, ", shows at step {later}");
+                }
+                match message {
+                    Some(message) => {
+                        let _ = writeln!(text, ": {}", printable(message));
+                    }
+                    None => text.push_str(":\n"),
+                }
+                for mismatch in mismatches {
+                    mismatch.write(text);
+                }
+            }
         }
     }
 
@@ -176,6 +265,32 @@ impl Problem {
                     })
                 })
                 .collect(),
+            Self::Crash { step, operation, line, write, later, message, mismatches, .. } => {
+                let of_crash = json!({
+                    "step": step,
+                    "operation": operation,
+                    "line": line,
+                    "crash_after": write,
+                    "shows_at_step": later,
+                });
+                let message = message.iter().map(|message| json!({ "message": message }));
+                let differences = mismatches.iter().map(|mismatch| {
+                    json!({
+                        "expectation": mismatch.key,
+                        "expected": mismatch.expected,
+                        "actual": mismatch.actual,
+                    })
+                });
+                message
+                    .chain(differences)
+                    .map(|mut problem| {
+                        if let (Value::Object(problem), Value::Object(of_crash)) = (&mut problem, &of_crash) {
+                            problem.extend(of_crash.clone());
+                        }
+                        problem
+                    })
+                    .collect()
+            }
         }
     }
 }
@@ -265,6 +380,7 @@ mod tests {
                     name: Some("good".into()),
                     about: None,
                     problems: vec![],
+                    crashes: None,
                 },
                 CaseReport {
                     file: "cases/bad.case.yaml".into(),
@@ -276,12 +392,14 @@ mod tests {
                         line: 14,
                         mismatches,
                     }],
+                    crashes: None,
                 },
                 CaseReport {
                     file: "cases/gone.case.yaml".into(),
                     name: None,
                     about: None,
                     problems: vec![Problem::Unreadable("the case does not exist".into())],
+                    crashes: None,
                 },
             ],
         };

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::crash::{self, Undisturbed};
 use super::document::Case;
 use super::items::Items;
-use super::report::{CaseReport, Problem, Report};
+use super::report::{CaseReport, Crashes, Problem, Report};
 use super::session::Session;
 
 /// Which cases to run.
@@ -14,6 +15,8 @@ use super::session::Session;
 pub struct Options {
     /// Only cases whose file or name has this text in it.
     pub filter: Option<String>,
+    /// Each case that passes is cut short after every one of its persisted writes in turn as well.
+    pub crash: bool,
 }
 
 /// Runs the cases in these files, as many at a time as there are processors, and reports them in the order of files.
@@ -48,6 +51,7 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
         name: None,
         about: None,
         problems: vec![problem],
+        crashes: None,
     };
     let text = match crate::text_file::read(file) {
         Ok(text) => text,
@@ -63,42 +67,48 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
     if !wanted(&shown) && !wanted(&case.name) {
         return None;
     }
-    let problems = perform(&case, &shown, items);
-    Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems })
+    let (problems, crashes) = match perform(&case, &shown, items, options) {
+        Ok(crashes) => (Vec::new(), crashes),
+        Err(problem) => (vec![problem], None),
+    };
+    Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems, crashes })
 }
 
 /// Carries a case's script out, up to the first step that is not as expected: what follows would only repeat it.
-fn perform(case: &Case, shown: &str, items: &Items) -> Vec<Problem> {
+fn perform(case: &Case, shown: &str, items: &Items, options: &Options) -> Result<Option<Crashes>, Problem> {
     if case.has_subgraphs {
-        return vec![Problem::Unreadable("`subgraphs` are not carried out by this version".to_owned())];
+        return Err(Problem::Unreadable("`subgraphs` are not carried out by this version".to_owned()));
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => return vec![Problem::Unreadable(format!("a runtime cannot be started: {error}"))],
-    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .map_err(|error| Problem::Unreadable(format!("a runtime cannot be started: {error}")))?;
     runtime.block_on(async {
         let mut session = Session::new(case, shown, items);
+        let mut undisturbed = Vec::with_capacity(case.script.len());
         for (index, step) in case.script.iter().enumerate() {
-            let operation = step.operation.name();
-            match session.perform(&step.operation).await {
-                Ok(actual) => {
-                    let mismatches = step.expect.compare(&actual);
-                    if !mismatches.is_empty() {
-                        return vec![Problem::Unexpected {
-                            step: index + 1,
-                            operation,
-                            line: step.line,
-                            mismatches,
-                        }];
-                    }
-                }
-                Err(message) => {
-                    return vec![Problem::Fault { step: index + 1, operation, line: step.line, message }];
-                }
+            let (number, operation, line) = (index + 1, step.operation.name(), step.line);
+            let before = session.store.taken();
+            let actual = session.perform(&step.operation).await.map_err(|message| Problem::Fault {
+                step: number,
+                operation,
+                line,
+                message,
+            })?;
+            let mismatches = step.expect.compare(&actual);
+            if !mismatches.is_empty() {
+                return Err(Problem::Unexpected { step: number, operation, line, mismatches });
             }
+            undisturbed.push(Undisturbed { actual, writes: session.store.taken() - before });
         }
-        Vec::new()
+        if !options.crash {
+            return Ok(None);
+        }
+        if let Some(why) = crash::excused(case, &session, &undisturbed) {
+            return Ok(Some(Crashes::Skipped(why)));
+        }
+        crash::at_every_write(case, shown, items, &undisturbed).await.map(|tried| Some(Crashes::Tried(tried)))
     })
 }
 
@@ -157,11 +167,40 @@ mod tests {
     }
 
     #[test]
+    fn cases_are_cut_short_or_left_out() {
+        // The double would answer otherwise if a call that was lost counted as another.
+        let graph = "graph: { start: a, channels: { log: { reducer: append } }, nodes: { a: { action: { item_id: t/one }, \
+                     assign: { log: \"${result}\" }, next: b }, b: { action: { item_id: t/one }, assign: { log: \"${result}\" } } } }\n\
+                     items: { t/one: { result: \"${call}\" } }\n";
+        let script = "script:\n- run: {}\n  expect: { status: completed, state: { log: [1, 2] }, executions: { a: 1, b: 1 } }\n";
+        let scripted = "script:\n- run: { crash_after: 2 }\n- resume: {}\n";
+        let untracked = graph.replace("append", "untracked");
+        let late = GRAPH
+            .replace("start: a,", "start: a, timeout: 1s,")
+            .replace("result: 1", "result: 1, delay_ms: 2000");
+        let (report, shown) = run_texts(
+            &[
+                ("a_good", format!("{graph}{script}")),
+                ("b_scripted", format!("{graph}{scripted}")),
+                ("c_untracked", format!("{untracked}script:\n- run: {{}}\n")),
+                ("d_late", format!("{late}script:\n- run: {{}}\n  expect: {{ status: limit }}\n")),
+                ("e_fails", format!("{graph}script:\n- run: {{}}\n  expect: {{ status: failed }}\n")),
+                ("f_failing", "graph: { start: a, nodes: { a: { action: { item_id: t/bad } } } }\n\
+                               items: { t/bad: { fail: { category: permanent, message: no } } }\n\
+                               script: [{ run: {}, expect: { status: failed } }, { resume: {}, expect: { executions: { a: 2 } } }]\n".to_owned()),
+            ],
+            &Options { crash: true, ..Options::default() },
+        );
+        assert_eq!(report.counts(), (5, 1));
+        insta::assert_snapshot!(shown);
+    }
+
+    #[test]
     fn a_filter_chooses_by_file_and_name() {
         let with = |name: &str| format!("name: {name}\n{GRAPH}script: [{{ run: {{}} }}]\n");
         let cases = [("one", with("alpha")), ("two", with("beta")), ("three", "no case".to_owned())];
         let names = |text: &str| {
-            let options = Options { filter: Some(text.to_owned()) };
+            let options = Options { filter: Some(text.to_owned()), ..Options::default() };
             let (report, _) = run_texts(&cases, &options);
             report.cases.into_iter().map(|case| case.name.unwrap_or_default()).collect::<Vec<_>>()
         };

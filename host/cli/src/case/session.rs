@@ -9,7 +9,7 @@ use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::diagnostic::{Diagnostics, Problems};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::{load, load_config};
-use graph_core::graph::{Durability, Graph};
+use graph_core::graph::{Durability, Graph, Reducer};
 use graph_core::record::{ErrorCode, Status};
 use graph_core::schema::InputSchema;
 use graph_core::trust::SigningKey;
@@ -77,13 +77,15 @@ fn with_help(diagnostics: &Diagnostics) -> String {
 pub(super) struct Session<'c> {
     case: &'c Case,
     path: String,
-    store: Arc<CaseStore>,
-    doubles: Arc<Doubles>,
+    pub(super) store: Arc<CaseStore>,
+    pub(super) doubles: Arc<Doubles>,
     key: SigningKey,
     clock: PausedClock,
     items: &'c Items,
     /// The next operation that goes on is cancelled.
-    cancel: bool,
+    pub(super) cancel: bool,
+    /// The next operation that goes on breaks off after so many persisted writes.
+    pub(super) crash: Option<u64>,
     started: Option<Started>,
 }
 
@@ -108,12 +110,14 @@ impl<'c> Session<'c> {
             clock: PausedClock::start(),
             items,
             cancel: false,
+            crash: None,
             started: None,
         }
     }
 
     /// Carries an operation out and tells what there is then.
     pub(super) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
+        self.doubles.begin_operation();
         let done = match operation {
             Operation::Run(options) => self.run(options).await,
             Operation::Resume(options) => self.resume(options).await,
@@ -125,6 +129,17 @@ impl<'c> Session<'c> {
                 Err(Stop::Fault(format!("`{name}` is not carried out by this version")))
             }
         };
+        self.told(done)
+    }
+
+    /// Goes on with an operation that was cut short.
+    pub(super) async fn go_on(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
+        let done = self.resume(options).await;
+        self.told(done)
+    }
+
+    /// What there is after an operation.
+    fn told(&self, done: Result<Option<Summary>, Stop>) -> Result<Actual, String> {
         let (summary, refusal) = match done {
             Ok(Some(summary)) => (Some(summary), None),
             Ok(None) => (self.stored_summary()?, None),
@@ -134,7 +149,11 @@ impl<'c> Session<'c> {
         self.actual(summary.as_ref(), refusal)
     }
 
-    fn actual(&self, summary: Option<&Summary>, refusal: Option<Refusal>) -> Result<Actual, String> {
+    pub(super) fn actual(
+        &self,
+        summary: Option<&Summary>,
+        refusal: Option<Refusal>,
+    ) -> Result<Actual, String> {
         let graph = self.started.as_ref().map(|started| started.graph.id.clone()).unwrap_or_default();
         let mut result = match summary {
             Some(summary) => report::document(RUN, &graph, summary),
@@ -151,6 +170,14 @@ impl<'c> Session<'c> {
         let error =
             refusal.map(|Refusal { code, message }| ActualError { code, message, refused: true }).or(of_run);
         Ok(Actual { result, executions: self.doubles.dispatches(), checkpoints: self.checkpoints()?, error })
+    }
+
+    /// Whether the graph keeps something that no store does.
+    pub(super) fn is_partly_untracked(&self) -> bool {
+        let untracked = |started: &Started| {
+            started.graph.channels.iter().any(|channel| channel.reducer == Reducer::Untracked)
+        };
+        self.started.as_ref().is_some_and(untracked)
     }
 
     fn checkpoints(&self) -> Result<u64, String> {
@@ -202,7 +229,7 @@ impl<'c> Session<'c> {
             .create_run(&NewRun { row, snapshots: Vec::new() })
             .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
         let walker = RunTree::new(Arc::clone(&graph), setup.clone());
-        self.store.break_after(options.crash_after);
+        self.store.break_after(self.crash.take().or(options.crash_after));
         self.started = Some(Started { graph, setup, warnings, real });
         self.drive(walker, Event::Started).await
     }
@@ -214,7 +241,7 @@ impl<'c> Session<'c> {
                 "there is no run to go on with: the script has not started one",
             ));
         };
-        self.store.break_after(None);
+        self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
         let graph = Arc::clone(&started.graph);
         let restored = runs::restore(&*self.store, RUN, self.key.verifying_key())?;

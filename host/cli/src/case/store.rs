@@ -1,9 +1,13 @@
 //! A store that can break off, as a process that is killed does.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, SignedRecord};
+use graph_core::record::{
+    ChannelValue, Checkpoint, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
+};
 use graph_store::{
     AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Owner,
     ReadError, ResolveError, RunFilter, RunGuard, RunRow, RunUpdate, SnapshotError, StorageError,
@@ -17,6 +21,10 @@ pub(super) struct CaseStore {
     inner: MemoryStore,
     /// How many more records it takes; `u64::MAX` for any number.
     left: AtomicU64,
+    /// How many it has taken.
+    taken: AtomicU64,
+    /// The runs and namespaces that it has records of.
+    places: Mutex<BTreeSet<(String, String)>>,
     broken: AtomicBool,
     breaking: Notify,
 }
@@ -33,6 +41,49 @@ impl CaseStore {
         self.broken.store(false, Ordering::SeqCst);
     }
 
+    /// How many records it has taken since the case began.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::SeqCst)
+    }
+
+    /// How many dispatches of each node its records know of.
+    pub(super) fn dispatches(&self) -> Result<BTreeMap<String, u64>, String> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut dispatches = BTreeMap::new();
+        for (run, namespace) in &places {
+            let newest =
+                self.inner.checkpoint(run, namespace, At::Latest).map_err(|error| error.to_string())?;
+            if let Some(newest) = newest {
+                for (node, count) in read::<Checkpoint>(&newest)?.executions {
+                    *dispatches.entry(node).or_default() += count;
+                }
+            }
+            let mut open: BTreeMap<String, (String, u32)> = BTreeMap::new();
+            let mut used = |task: String, node: String, count: u32| {
+                let known = open.entry(task).or_insert((node, 0));
+                known.1 = known.1.max(count);
+            };
+            for record in self.inner.pending(run, namespace).map_err(|error| error.to_string())? {
+                match record.kind {
+                    RecordKind::Task => {
+                        let TaskRecord { task, node, dispatches, .. } = read(&record)?;
+                        used(task, node, dispatches);
+                    }
+                    RecordKind::Status => {
+                        for (task, TaskUse { node, dispatches, .. }) in read::<StatusRecord>(&record)?.tasks {
+                            used(task, node, dispatches);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            for (node, count) in open.into_values() {
+                *dispatches.entry(node).or_default() += u64::from(count);
+            }
+        }
+        Ok(dispatches)
+    }
+
     /// Whether it has broken off.
     pub(super) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::SeqCst)
@@ -44,6 +95,11 @@ impl CaseStore {
             self.breaking.notified().await;
         }
     }
+}
+
+fn read<T: serde::de::DeserializeOwned>(record: &SignedRecord) -> Result<T, String> {
+    serde_json::from_str(&record.body)
+        .map_err(|error| format!("a {} record cannot be read: {error}", record.kind.as_str()))
 }
 
 impl CheckpointStore for CaseStore {
@@ -65,6 +121,12 @@ impl CheckpointStore for CaseStore {
             return Err(StorageError::Io { file: "the store of the case".into(), reason }.into());
         }
         self.inner.commit(run, &batch[..taken], update, synchronous)?;
+        self.taken.fetch_add(taken as u64, Ordering::SeqCst);
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in &batch[..taken] {
+            places.insert((record.run.clone(), record.namespace.clone()));
+        }
+        drop(places);
         if left != u64::MAX {
             let left = left - taken as u64;
             self.left.store(left, Ordering::SeqCst);

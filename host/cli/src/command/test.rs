@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use graph_host::case::{Items, Options, cases, run as run_cases};
 use graph_host::context::Context;
-use graph_host::error::Result;
+use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::launch::Sources;
 
@@ -21,6 +21,11 @@ pub(crate) struct Args {
     /// Run only cases with this text in their file's path or their name
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// Also cut each case that passes short after every one of its persisted writes in turn, as a kill would, go on from
+    /// what is stored, and compare with the undisturbed case: nothing may be lost, and nothing done again whose outcome
+    /// was kept
+    #[arg(long)]
+    crash: bool,
     /// The manifest with what components are granted; what may be dispatched is for each case to say
     #[arg(long, value_name = "FILE")]
     caps: Option<PathBuf>,
@@ -32,12 +37,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let files = cases(&args.paths)?;
     let items = Items::real(args.sources, args.caps.as_deref(), context)?;
-    let report = run_cases(&files, &items, &Options { filter: args.filter });
+    let report = run_cases(&files, &items, &Options { filter: args.filter, crash: args.crash });
+    let (_, failed) = report.counts();
+    if args.crash && failed == 0 && report.crashes_tried().unwrap_or(0) == 0 {
+        // A test that found nothing to do must not pass.
+        return Err(Error::not_found(
+            "no case here could be cut short: none of them persists anything to be cut after",
+        )
+        .help("leave --crash out, or name cases that run a graph and script no crash of their own"));
+    }
     if context.output.is_json() {
         context.output.document(&report.to_json())?;
     } else {
         context.output.line(report.to_text())?;
     }
-    let (_, failed) = report.counts();
     Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
 }

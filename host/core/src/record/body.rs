@@ -93,7 +93,7 @@ pub enum ActivationKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingActivation {
     /// A send's argument.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::node::present", skip_serializing_if = "Option::is_none")]
     pub argument: Option<Canonical>,
     /// Where it came from.
     pub kind: ActivationKind,

@@ -16,6 +16,9 @@ use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
 use crate::record::{Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary};
 use crate::time::Timestamp;
 
+/// What the message of a run that has stopped for lack of time begins with.
+pub const TIME_LIMIT: &str = "the run's time limit";
+
 /// Walks a graph in supersteps.
 ///
 /// Give it [`Event`]s, perform the [`Effect`]s that come back, in order. The same graph, setup and events always give
@@ -330,7 +333,7 @@ impl Walker {
     fn time_out(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         self.timed_out = false;
         let seconds = self.run_timeout().as_secs_f64();
-        let error = limit(None, format!("the run's time limit of {seconds} s is over; resume it to go on"));
+        let error = limit(None, format!("{TIME_LIMIT} of {seconds} s is over; resume it to go on"));
         self.suspend(now, Status::Limit, Some(error), fx);
     }
 

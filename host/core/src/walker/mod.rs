@@ -19,7 +19,7 @@ mod tree;
 pub use event::{
     Answers, ChannelChange, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport, TaskSpec, TimerId,
 };
-pub use machine::Walker;
+pub use machine::{TIME_LIMIT, Walker};
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
 };

@@ -1,0 +1,301 @@
+//! A case whose run is cut short after each of its persisted writes in turn, as a kill would, and then goes on from what
+//! is stored: it must come to what it comes to undisturbed.
+
+use std::collections::BTreeMap;
+
+use graph_core::walker::TIME_LIMIT;
+use serde_json::{Map, Value, json};
+
+use super::document::{Case, Operation, ResumeOptions};
+use super::expect::{Actual, Mismatch};
+use super::items::Items;
+use super::report::Problem;
+use super::session::Session;
+
+/// What a step came to when nothing disturbed it.
+pub(super) struct Undisturbed {
+    /// What there was after it.
+    pub(super) actual: Actual,
+    /// How many writes it persisted.
+    pub(super) writes: u64,
+}
+
+impl Undisturbed {
+    fn is_out_of_time(&self) -> bool {
+        self.actual.error.as_ref().is_some_and(|error| error.message.starts_with(TIME_LIMIT))
+    }
+}
+
+/// Why a case is not cut short.
+pub(super) fn excused(
+    case: &Case,
+    session: &Session<'_>,
+    undisturbed: &[Undisturbed],
+) -> Option<&'static str> {
+    let scripted = case
+        .script
+        .iter()
+        .any(|step| matches!(&step.operation, Operation::Run(options) if options.crash_after.is_some()));
+    if scripted {
+        Some("scripts a crash itself")
+    } else if undisturbed.iter().any(|step| step.is_out_of_time()) {
+        Some("comes to the run's time limit, which counts anew when a run goes on")
+    } else if session.is_partly_untracked() {
+        Some("has untracked channels, which no crash leaves as they were")
+    } else {
+        None
+    }
+}
+
+/// Cuts a case short after each persisted write of each operation that goes on, and gives how many there were.
+pub(super) async fn at_every_write(
+    case: &Case,
+    shown: &str,
+    items: &Items,
+    undisturbed: &[Undisturbed],
+) -> Result<u64, Problem> {
+    let mut tried = 0;
+    for (at, step) in case.script.iter().enumerate() {
+        if !matches!(step.operation, Operation::Run(_) | Operation::Resume(_)) {
+            continue;
+        }
+        for write in 1..=undisturbed[at].writes {
+            cut(case, shown, items, undisturbed, (at, write)).await?;
+            tried += 1;
+        }
+    }
+    Ok(tried)
+}
+
+/// Carries the whole script out, with the operation of one step cut short after one write.
+async fn cut(
+    case: &Case,
+    shown: &str,
+    items: &Items,
+    undisturbed: &[Undisturbed],
+    (at, write): (usize, u64),
+) -> Result<(), Problem> {
+    let mut session = Session::new(case, shown, items);
+    let problem = |later: usize, message: Option<String>, mismatches: Vec<Mismatch>| Problem::Crash {
+        step: at + 1,
+        operation: case.script[at].operation.name(),
+        line: case.script[at].line,
+        write,
+        writes: undisturbed[at].writes,
+        later: later + 1,
+        message,
+        mismatches,
+    };
+    for (later, step) in case.script.iter().enumerate() {
+        let intended = &undisturbed[later].actual;
+        let gone_on = if later == at {
+            session.perform_cut(&step.operation, write, intended).await
+        } else {
+            session.perform(&step.operation).await.map(Some)
+        };
+        let actual = gone_on.map_err(|message| problem(later, Some(message), Vec::new()))?;
+        let Some(actual) = actual else { continue };
+        let mut mismatches = differences(intended, &actual);
+        if mismatches.is_empty() && later >= at {
+            mismatches = step.expect.compare(&actual);
+        }
+        if !mismatches.is_empty() {
+            return Err(problem(later, None, mismatches));
+        }
+    }
+    Ok(())
+}
+
+impl Session<'_> {
+    /// Performs an operation up to a persisted write, drops the driver there, and goes on from what is stored as
+    /// whoever finds the run would. `None`: what the records ask first is for a later step of the script to answer.
+    async fn perform_cut(
+        &mut self,
+        operation: &Operation,
+        write: u64,
+        intended: &Actual,
+    ) -> Result<Option<Actual>, String> {
+        let cancelled = self.cancel;
+        let (dispatched, recorded) = (self.doubles.dispatches(), self.store.dispatches()?);
+        self.crash = Some(write);
+        self.perform(operation).await?;
+        if !self.store.is_broken() {
+            return Err(format!(
+                "it persisted fewer than {write} writes, and more when nothing disturbed it"
+            ));
+        }
+        // A dispatch that no record knows of is lost and comes again; one that a record knows of must not.
+        self.doubles.set_dispatches(gained(dispatched, &recorded, self.store.dispatches()?));
+        let stored = self.actual(self.stored_summary()?.as_ref(), None)?;
+        if differences(intended, &stored).is_empty() {
+            return Ok(Some(stored));
+        }
+        // A wish to cancel is lost with the process that it was told to.
+        self.cancel = cancelled;
+        let resumed = self.go_on(&ResumeOptions::default()).await?;
+        let is_asked =
+            resumed.error.as_ref().is_some_and(|error| error.refused && error.code == "answer_needed");
+        match operation {
+            Operation::Resume(options) if is_asked => match still_open(options, &resumed) {
+                Some(rest) => self.go_on(&rest).await.map(Some),
+                None => Ok(None),
+            },
+            _ => Ok(Some(resumed)),
+        }
+    }
+}
+
+/// What an operation's answers leave to say when some of them were kept.
+fn still_open(options: &ResumeOptions, asked: &Actual) -> Option<ResumeOptions> {
+    if options.answer.is_some() {
+        return Some(ResumeOptions { answer: options.answer.clone(), ..ResumeOptions::default() });
+    }
+    let asked = asked.result["interrupts"].as_array()?;
+    let is_open = |name: &str| asked.iter().any(|one| one["id"] == name || one["node"] == name);
+    let answers: BTreeMap<_, _> = options
+        .answers
+        .iter()
+        .flatten()
+        .filter(|(name, _)| is_open(name))
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect();
+    (!answers.is_empty()).then(|| ResumeOptions { answers: Some(answers), ..ResumeOptions::default() })
+}
+
+/// Dispatches before the operation, and those of it that are on record.
+fn gained(
+    mut dispatched: BTreeMap<String, u64>,
+    before: &BTreeMap<String, u64>,
+    after: BTreeMap<String, u64>,
+) -> BTreeMap<String, u64> {
+    for (node, count) in after {
+        let gained = count.saturating_sub(before.get(&node).copied().unwrap_or(0));
+        if gained > 0 {
+            *dispatched.entry(node).or_default() += gained;
+        }
+    }
+    dispatched
+}
+
+/// Where what there is differs from what there is undisturbed: in anything but the record digest, which covers times.
+fn differences(undisturbed: &Actual, actual: &Actual) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    let (one, two) = (timeless(&undisturbed.result), timeless(&actual.result));
+    let keys: std::collections::BTreeSet<_> = one.keys().chain(two.keys()).collect();
+    let (mut expected, mut seen) = (Map::new(), Map::new());
+    for key in keys.into_iter().filter(|key| one.get(*key) != two.get(*key)) {
+        expected.insert(key.clone(), one.get(key).cloned().unwrap_or_default());
+        seen.insert(key.clone(), two.get(key).cloned().unwrap_or_default());
+    }
+    if !expected.is_empty() {
+        found.push(Mismatch {
+            key: "result",
+            expected: Value::Object(expected),
+            actual: Value::Object(seen),
+        });
+    }
+    let mut check = |key, expected: Value, actual: Value| {
+        if expected != actual {
+            found.push(Mismatch { key, expected, actual });
+        }
+    };
+    check("executions", json!(undisturbed.executions), json!(actual.executions));
+    check("checkpoints", json!(undisturbed.checkpoints), json!(actual.checkpoints));
+    let error = |actual: &Actual| actual.error.as_ref().map(|error| json!([error.code, error.message]));
+    check("error", json!(error(undisturbed)), json!(error(actual)));
+    found
+}
+
+fn timeless(result: &Value) -> Map<String, Value> {
+    let mut result = result.as_object().cloned().unwrap_or_default();
+    if let Some(Value::Object(checkpoint)) = result.get_mut("checkpoint") {
+        checkpoint.remove("digest");
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::report::{CaseReport, Report};
+    use super::*;
+
+    fn actual(result: Value, executions: u64) -> Actual {
+        let executions = BTreeMap::from([("a".to_owned(), executions)]);
+        Actual { result, executions, checkpoints: 2, error: None }
+    }
+
+    #[test]
+    fn whatever_a_crash_changes_is_a_difference() {
+        let result =
+            json!({ "state": { "x": 1 }, "checkpoint": { "id": 1, "digest": "d", "result_digest": "r" } });
+        let undisturbed = actual(result.clone(), 1);
+        let mut late = result.clone();
+        late["checkpoint"]["digest"] = json!("that of another time");
+        assert_eq!(differences(&undisturbed, &actual(late, 1)), []);
+        let keys =
+            |actual: &Actual| differences(&undisturbed, actual).iter().map(|one| one.key).collect::<Vec<_>>();
+        let mut other = result.clone();
+        other["checkpoint"]["result_digest"] = json!("s");
+        assert_eq!(keys(&actual(other, 1)), ["result"]);
+        let mut lost = result.clone();
+        lost["state"] = json!({});
+        assert_eq!(keys(&actual(lost, 1)), ["result"]);
+        assert_eq!(keys(&actual(result.clone(), 2)), ["executions"]);
+        assert_eq!(keys(&Actual { checkpoints: 3, ..actual(result, 1) }), ["checkpoints"]);
+    }
+
+    #[test]
+    fn a_dispatch_that_is_on_record_counts_once() {
+        let counts = |pairs: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            pairs.iter().map(|(node, count)| ((*node).to_owned(), *count)).collect()
+        };
+        let (dispatched, before) = (counts(&[("a", 3), ("b", 1)]), counts(&[("a", 2), ("b", 1)]));
+        // One of `a` is known to the records since, and the first of `c`; what was under way is not.
+        let after = counts(&[("a", 3), ("b", 1), ("c", 1)]);
+        assert_eq!(gained(dispatched, &before, after), counts(&[("a", 4), ("b", 1), ("c", 1)]));
+    }
+
+    #[test]
+    fn only_what_is_still_asked_is_answered_again() {
+        let asked = actual(
+            json!({ "interrupts": [{ "id": "1.0/0", "node": "a" }, { "id": "1.1/0", "node": "b" }] }),
+            1,
+        );
+        let answers = |names: &[&str]| ResumeOptions {
+            answers: Some(names.iter().map(|name| ((*name).to_owned(), json!(1))).collect()),
+            ..ResumeOptions::default()
+        };
+        let rest = |names: &[&str]| {
+            still_open(&answers(names), &asked)
+                .map(|rest| rest.answers.unwrap().into_keys().collect::<Vec<_>>())
+        };
+        assert_eq!(rest(&["1.0/0", "b", "c"]), Some(vec!["1.0/0".to_owned(), "b".to_owned()]));
+        assert_eq!(rest(&["c"]), None);
+    }
+
+    #[test]
+    fn a_difference_is_shown_with_the_write_and_the_step() {
+        let problem = Problem::Crash {
+            step: 1,
+            operation: "run",
+            line: 4,
+            write: 3,
+            writes: 9,
+            later: 2,
+            message: None,
+            mismatches: differences(&actual(json!({ "x": 1 }), 1), &actual(json!({ "x": 2 }), 2)),
+        };
+        let case = CaseReport {
+            file: "a.case.yaml".into(),
+            name: Some("a".into()),
+            about: None,
+            problems: vec![problem],
+            crashes: None,
+        };
+        let report = Report { cases: vec![case] };
+        let document = serde_json::to_string_pretty(&report.to_json()).unwrap();
+        let text = anstream::adapter::strip_str(&report.to_text()).to_string();
+        insta::assert_snapshot!(format!("{text}\n\n{document}"));
+    }
+}
