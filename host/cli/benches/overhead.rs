@@ -161,7 +161,7 @@ impl TaskExecutor for Executor {
                     observer: None,
                 })
                 .await;
-            TaskReport { result: report.result, fuel: report.fuel_used, warnings: Vec::new() }
+            TaskReport::new(report.result, report.fuel_used)
         }
         .boxed()
     }

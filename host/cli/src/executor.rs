@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use graph_core::graph::{Graph, ItemType, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{TaskReport, TaskSpec};
+use graph_core::walker::{CustomEvent, TaskReport, TaskSpec};
 use graph_engine::{Call, EventRecord, Level, LogLine, PreparedNode};
 
 use crate::components::Components;
@@ -89,7 +89,7 @@ impl TaskExecutor for ComponentExecutor {
         async move {
             match shared.ready(&spec).await {
                 Ok(ready) => shared.call(&ready, &spec).await,
-                Err(failure) => TaskReport { result: Err(failure), fuel: 0, warnings: Vec::new() },
+                Err(failure) => TaskReport::new(Err(failure), 0),
             }
         }
         .boxed()
@@ -115,11 +115,7 @@ impl TaskExecutor for ComponentExecutor {
     fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
         // What a call used up that was given up cannot be known: it is charged in full, as a trap is.
         let message = format!("it did not answer within {} ms", limits.timeout.as_millis());
-        TaskReport {
-            result: Err(Failure::new(Category::Timeout, message)),
-            fuel: limits.fuel,
-            warnings: Vec::new(),
-        }
+        TaskReport::new(Err(Failure::new(Category::Timeout, message)), limits.fuel)
     }
 }
 
@@ -180,7 +176,11 @@ impl Shared {
         for event in &report.events {
             self.show_event(spec, event);
         }
-        TaskReport { result: report.result, fuel: report.fuel_used, warnings: Vec::new() }
+        let events = report.events.into_iter();
+        TaskReport {
+            events: events.map(|EventRecord { name, payload }| CustomEvent { name, payload }).collect(),
+            ..TaskReport::new(report.result, report.fuel_used)
+        }
     }
 
     fn show_event(&self, spec: &TaskSpec, event: &EventRecord) {

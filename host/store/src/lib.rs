@@ -24,4 +24,4 @@ pub use error::{
 pub use memory::MemoryStore;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};
-pub use store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};
+pub use store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};

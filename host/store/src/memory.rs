@@ -12,7 +12,7 @@ use crate::error::{
 use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
 /// Keeps runs as long as it lives. Clones share what they keep.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,19 @@ struct Run {
     order: u64,
     owner: Option<Owner>,
     namespaces: HashMap<String, Namespace>,
+    /// In order, each with how many entries come before it.
+    history: Vec<(u64, Told)>,
+    /// How many entries the history has.
+    entries: u64,
+}
+
+/// A record of the history.
+#[derive(Debug)]
+enum Told {
+    /// The checkpoint of a namespace at a place.
+    Checkpoint(String, usize),
+    /// A status record.
+    Status(Box<SignedRecord>),
 }
 
 #[derive(Debug, Default)]
@@ -150,7 +163,14 @@ impl CheckpointStore for MemoryStore {
         }
         let order = state.created;
         state.created += 1;
-        let kept = Run { row: run.row.clone(), order, owner: None, namespaces: HashMap::new() };
+        let kept = Run {
+            row: run.row.clone(),
+            order,
+            owner: None,
+            namespaces: HashMap::new(),
+            history: Vec::new(),
+            entries: 0,
+        };
         state.runs.insert(run.row.run_id.clone(), kept);
         Ok(())
     }
@@ -171,6 +191,7 @@ impl CheckpointStore for MemoryStore {
             let newest = kept.namespaces.get(namespace).and_then(|namespace| namespace.checkpoints.last());
             Ok(newest.map(|newest| newest.sequence))
         })?;
+        let (entries, known) = (kept.entries, kept.history.len());
         for plan in plans {
             let namespace = match kept.namespaces.get_mut(plan.namespace) {
                 Some(namespace) => namespace,
@@ -179,13 +200,21 @@ impl CheckpointStore for MemoryStore {
             if plan.voids() {
                 namespace.pending.clear();
             }
-            for checkpoint in plan.checkpoints {
+            for (before, checkpoint) in plan.checkpoints {
+                let told = Told::Checkpoint(plan.namespace.to_owned(), namespace.checkpoints.len());
+                kept.history.push((entries.saturating_add(before), told));
                 namespace.push(checkpoint);
+            }
+            for (before, status) in plan.history {
+                let told = Told::Status(Box::new(status.clone()));
+                kept.history.push((entries.saturating_add(before), told));
             }
             for ((kind, task), record) in plan.pending {
                 namespace.pending.insert((kind, task.to_owned()), record.clone());
             }
         }
+        kept.entries = entries.saturating_add(plan::entries(batch));
+        kept.history[known..].sort_by_key(|(before, _)| *before);
         update.apply(&mut kept.row);
         Ok(())
     }
@@ -228,6 +257,7 @@ impl CheckpointStore for MemoryStore {
             digest: found.digest,
             key_id: found.key_id,
             signature: found.signature,
+            events: found.events,
             values: Vec::new(),
         }))
     }
@@ -251,6 +281,32 @@ impl CheckpointStore for MemoryStore {
         let pending =
             state.namespace(run, namespace).map(|namespace| namespace.pending.values().cloned().collect());
         Ok(pending.unwrap_or_default())
+    }
+
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+        let state = self.lock();
+        let Some(kept) = state.runs.get(run) else { return Ok(Vec::new()) };
+        // A record holds its entries up to where the next one begins.
+        let begun = kept.history.partition_point(|(before, _)| *before <= after);
+        let found = kept.history[begun.saturating_sub(1)..].iter().filter_map(|(before, told)| {
+            let record = match told {
+                Told::Status(status) => SignedRecord::clone(status),
+                Told::Checkpoint(namespace, place) => {
+                    kept.namespaces.get(namespace)?.checkpoints.get(*place)?.clone()
+                }
+            };
+            Some(Numbered { before: *before, record })
+        });
+        Ok(found
+            .filter(|found| found.before.saturating_add(found.record.events) > after)
+            .take(limit)
+            .collect())
+    }
+
+    fn history_length(&self, run: &str) -> Result<u64, ReadError> {
+        let state = self.lock();
+        let kept = state.runs.get(run).ok_or_else(|| ReadError::NotFound { run: run.to_owned() })?;
+        Ok(kept.entries)
     }
 
     fn values(

@@ -16,8 +16,10 @@ pub(crate) struct NamespacePlan<'a> {
     pub(crate) namespace: &'a str,
     /// The newest checkpoint once the records so far are taken.
     head: Option<u64>,
-    /// In rising order.
-    pub(crate) checkpoints: Vec<&'a SignedRecord>,
+    /// In rising order, each with how many entries of the batch come before it.
+    pub(crate) checkpoints: Vec<(u64, &'a SignedRecord)>,
+    /// Status records, which stay in the run's history, in order and with how many entries of the batch come before.
+    pub(crate) history: Vec<(u64, &'a SignedRecord)>,
     /// What replaces the pending records of the same kind and task.
     pub(crate) pending: BTreeMap<(RecordKind, &'a str), &'a SignedRecord>,
 }
@@ -36,14 +38,23 @@ pub(crate) fn plan<'a>(
     mut head: impl FnMut(&str) -> Result<Option<u64>, CommitError>,
 ) -> Result<Vec<NamespacePlan<'a>>, CommitError> {
     let mut plans: Vec<NamespacePlan<'a>> = Vec::new();
+    let mut entries = 0_u64;
     for record in batch {
         fit(run, record)?;
+        let before = entries;
+        entries = entries.saturating_add(record.events);
         let known = plans.iter().position(|plan| plan.namespace == record.namespace);
         let index = known.unwrap_or(plans.len());
         if known.is_none() {
             let namespace = record.namespace.as_str();
             let head = head(namespace)?;
-            plans.push(NamespacePlan { namespace, head, checkpoints: Vec::new(), pending: BTreeMap::new() });
+            plans.push(NamespacePlan {
+                namespace,
+                head,
+                checkpoints: Vec::new(),
+                history: Vec::new(),
+                pending: BTreeMap::new(),
+            });
         }
         let plan = &mut plans[index];
         let sequence = record.sequence;
@@ -54,7 +65,7 @@ pub(crate) fn plan<'a>(
             }
             plan.head = Some(sequence);
             plan.pending.clear();
-            plan.checkpoints.push(record);
+            plan.checkpoints.push((before, record));
         } else {
             if plan.head != Some(sequence) {
                 return Err(CommitError::NotUnderNewest {
@@ -65,10 +76,18 @@ pub(crate) fn plan<'a>(
                     newest: plan.head,
                 });
             }
+            if record.kind == RecordKind::Status {
+                plan.history.push((before, record));
+            }
             plan.pending.insert((record.kind, &record.task), record);
         }
     }
     Ok(plans)
+}
+
+/// How many entries a batch adds to the run's history.
+pub(crate) fn entries(batch: &[SignedRecord]) -> u64 {
+    batch.iter().map(|record| record.events).fold(0, u64::saturating_add)
 }
 
 /// Whether a record is one that the run can keep.
@@ -78,7 +97,9 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     if record.run != run {
         return unfit(format!("it is of run {}", record.run));
     }
-    for (what, number) in [("sequence", record.sequence), ("step", record.step)] {
+    let numbers =
+        [("sequence", record.sequence), ("step", record.step), ("number of entries", record.events)];
+    for (what, number) in numbers {
         if number > LARGEST {
             return Err(CommitError::OutOfRange { run: run.to_owned(), what, number });
         }
@@ -89,6 +110,8 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
         }
     } else if !record.values.is_empty() {
         return unfit("only a checkpoint brings channel values".to_owned());
+    } else if record.events > 0 && record.kind != RecordKind::Status {
+        return unfit("only checkpoints and status records have entries in the run's history".to_owned());
     }
     for (index, value) in record.values.iter().enumerate() {
         let channel = &value.channel;

@@ -61,6 +61,16 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// task ids.
     fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError>;
 
+    /// At most `limit` records of the run's history, in its order, from the one on that holds the entry after number
+    /// `after`. An empty list is the end.
+    ///
+    /// The history of a run is every checkpoint of every namespace and every status record, in the order in which they
+    /// were committed; it only grows. A record holds [`SignedRecord::events`] entries, numbered from 1 on without gaps.
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError>;
+
+    /// The number of the newest entry of a run's history.
+    fn history_length(&self, run: &str) -> Result<u64, ReadError>;
+
     /// What channels are made of: for each wanted one, in the order wanted, the whole value at `base` and then the
     /// segments up to `version`. A value that is missing is an error.
     fn values(
@@ -107,6 +117,15 @@ pub enum At {
     Sequence(u64),
     /// The newest one after this number of supersteps.
     Step(u64),
+}
+
+/// A record of a run's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbered {
+    /// How many entries the records before it hold: its own follow them.
+    pub before: u64,
+    /// The record; a checkpoint with the values that it changed.
+    pub record: SignedRecord,
 }
 
 /// A channel at a checkpoint, as its stamp there says.

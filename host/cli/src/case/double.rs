@@ -305,7 +305,7 @@ impl Scripted {
                 Err(trap.failure(spec))
             }
         };
-        Reply { report: TaskReport { result, fuel, warnings: Vec::new() }, delay }
+        Reply { report: TaskReport::new(result, fuel), delay }
     }
 }
 

@@ -97,5 +97,5 @@ impl TaskExecutor for CaseExecutor {
 /// What comes of an item that has no double, in a case that has no real items either.
 fn unknown(spec: &TaskSpec) -> TaskReport {
     let message = format!("there is no double for `{}` in the case, and no such item", spec.item_id);
-    TaskReport { result: Err(Failure::new(Category::InvalidInput, message)), fuel: 0, warnings: Vec::new() }
+    TaskReport::new(Err(Failure::new(Category::InvalidInput, message)), 0)
 }

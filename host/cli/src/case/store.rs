@@ -9,8 +9,8 @@ use graph_core::record::{
     ChannelValue, Checkpoint, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
 use graph_store::{
-    AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Owner,
-    ReadError, ResolveError, RunFilter, RunGuard, RunRow, RunUpdate, SnapshotError, StorageError,
+    AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Numbered,
+    Owner, ReadError, ResolveError, RunFilter, RunGuard, RunRow, RunUpdate, SnapshotError, StorageError,
     Synchronous, Wanted,
 };
 use tokio::sync::Notify;
@@ -166,6 +166,14 @@ impl CheckpointStore for CaseStore {
 
     fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
         self.inner.pending(run, namespace)
+    }
+
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+        self.inner.history(run, after, limit)
+    }
+
+    fn history_length(&self, run: &str) -> Result<u64, ReadError> {
+        self.inner.history_length(run)
     }
 
     fn values(

@@ -28,7 +28,7 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
     /// What an attempt comes to that was given up because its time was over.
     fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
         let message = format!("it did not answer within {}", span(limits.timeout));
-        TaskReport { result: Err(Failure::new(Category::Timeout, message)), fuel: 0, warnings: Vec::new() }
+        TaskReport::new(Err(Failure::new(Category::Timeout, message)), 0)
     }
 }
 

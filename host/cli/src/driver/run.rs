@@ -103,7 +103,7 @@ impl Driver {
         Ok(Self {
             walker,
             journal: Journal::new(store, key, run, durability, writing)?,
-            tasks: Tasks::new(executor),
+            tasks: Tasks::new(executor, Arc::clone(&clock)),
             clock,
             timers: BTreeMap::new(),
             alarm: None,

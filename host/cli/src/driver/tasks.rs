@@ -3,13 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{Event, TaskReport, TaskSpec};
+use graph_core::walker::{Event, TaskReport, TaskSpec, Timing};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
+use super::clock::Clock;
 use super::executor::TaskExecutor;
 
 type Name = (Arc<str>, u32);
@@ -18,6 +20,7 @@ type Name = (Arc<str>, u32);
 #[derive(Debug)]
 pub(super) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
+    stopwatch: Stopwatch,
     waiting: VecDeque<(Name, TaskSpec)>,
     running: JoinSet<TaskReport>,
     handles: HashMap<Name, AbortHandle>,
@@ -26,10 +29,11 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn new(executor: Arc<dyn TaskExecutor>) -> Self {
+    pub(super) fn new(executor: Arc<dyn TaskExecutor>, clock: Arc<dyn Clock>) -> Self {
         let parallelism = executor.parallelism().max(1);
         Self {
             executor,
+            stopwatch: Stopwatch { clock, origin: Instant::now() },
             waiting: VecDeque::new(),
             running: JoinSet::new(),
             handles: HashMap::new(),
@@ -67,15 +71,19 @@ impl Tasks {
             let alone = self.running.is_empty() && self.waiting.is_empty();
             let limits = spec.limits;
             let here = alone || self.executor.is_brief(&spec);
+            let began = self.stopwatch.origin.elapsed();
             let mut attempt = self.executor.execute(spec);
             if here {
                 let mut context = Context::from_waker(Waker::noop());
                 // A task that waits is polled again by the thread that takes it up, with that thread's waker.
                 if let Poll::Ready(report) = attempt.as_mut().poll(&mut context) {
-                    return Some(done(name, report));
+                    return Some(done(name, self.stopwatch.timed(began, report)));
                 }
             }
-            let handle = self.running.spawn(bounded(attempt, Arc::clone(&self.executor), limits));
+            let (executor, stopwatch) = (Arc::clone(&self.executor), self.stopwatch.clone());
+            let handle = self
+                .running
+                .spawn(async move { stopwatch.timed(began, bounded(attempt, executor, limits).await) });
             self.names.insert(handle.id(), name.clone());
             self.handles.insert(name, handle);
         }
@@ -114,12 +122,28 @@ impl Tasks {
             Err(error) => {
                 let message = format!("the host broke down while it performed this task: {error}");
                 let result = Err(Failure::new(Category::Internal, message));
-                (error.id(), TaskReport { result, fuel: 0, warnings: Vec::new() })
+                (error.id(), TaskReport::new(result, 0))
             }
         };
         let name = self.names.remove(&id)?;
         self.handles.remove(&name);
         Some(done(name, report))
+    }
+}
+
+/// Measures how long attempts take.
+#[derive(Clone, Debug)]
+struct Stopwatch {
+    clock: Arc<dyn Clock>,
+    /// What beginnings are counted from.
+    origin: Instant,
+}
+
+impl Stopwatch {
+    /// A report with how long its attempt took.
+    fn timed(&self, began: Duration, report: TaskReport) -> TaskReport {
+        let took = self.origin.elapsed().saturating_sub(began);
+        TaskReport { timing: Timing { at: Some(self.clock.now()), began, took }, ..report }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::edge::FiredEdge;
+use super::event::{TaskEvent, Wrote};
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
 use crate::node::{Failure, Outcome};
@@ -263,10 +264,16 @@ pub struct End {
 /// What a task of a committed superstep came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSummary {
+    /// When its last attempt ended; absent where nothing was dispatched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
     /// Attempts of the last series, retries included.
     pub attempts: u32,
     /// How often its item was dispatched, earlier failures and questions included.
     pub dispatches: u32,
+    /// What happened in it that no earlier record of the run's history tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<TaskEvent>,
     /// The failure that was handled, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -275,10 +282,18 @@ pub struct TaskSummary {
     /// The item that was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
+    /// Microseconds that all attempts took.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub micros: u64,
     /// The node.
     pub node: String,
     /// The task's id.
     pub task: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A boundary of a run. It holds what changed; channel values lie beside it.
@@ -308,6 +323,10 @@ pub struct Checkpoint {
     pub graph: Digest,
     /// The digest of the canonical inputs.
     pub inputs: Digest,
+    /// Microseconds from the start of the superstep's first attempt to the end of its last one, in the process that
+    /// committed it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub micros: u64,
     /// The namespace; empty for the root graph of a run.
     pub namespace: String,
     /// What is next, in task order.
@@ -331,6 +350,10 @@ pub struct Checkpoint {
     pub step: u64,
     /// The tasks of this superstep, in task order.
     pub tasks: Vec<TaskSummary>,
+    /// For each channel that nodes wrote in this superstep, the nodes and what each wrote, in task order. Untracked
+    /// channels are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub updates: BTreeMap<String, Vec<(String, Wrote)>>,
     /// The nodes of this superstep, in task order.
     pub visited: Vec<String>,
     /// The digest of all nodes visited so far, as a chain over supersteps.
@@ -410,8 +433,14 @@ pub struct TaskRecord {
     pub checkpoint: Digest,
     /// How often its item was dispatched so far.
     pub dispatches: u32,
+    /// What happened in it that the run's history does not tell yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<TaskEvent>,
     /// Fuel of all attempts so far.
     pub fuel: u64,
+    /// Microseconds that all attempts took so far.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub micros: u64,
     /// The namespace.
     pub namespace: String,
     /// The node.
@@ -490,8 +519,14 @@ pub struct AnswersRecord {
 pub struct TaskUse {
     /// How often its item was dispatched.
     pub dispatches: u32,
+    /// What happened in it that no earlier record of the run's history tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<TaskEvent>,
     /// Fuel of all attempts.
     pub fuel: u64,
+    /// Microseconds that all attempts took.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub micros: u64,
     /// Its node.
     pub node: String,
 }

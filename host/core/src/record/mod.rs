@@ -3,6 +3,7 @@
 mod body;
 mod chain;
 mod edge;
+mod event;
 mod signed;
 mod value;
 
@@ -13,5 +14,6 @@ pub use body::{
 };
 pub use chain::{ChainError, ChainVerifier};
 pub use edge::{FiredEdge, Via};
+pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
 pub use signed::{DecodeError, EncodeError, SignedRecord};
 pub use value::{Canonical, ChannelValue, ValueKind};

@@ -30,6 +30,8 @@ pub struct SignedRecord {
     pub key_id: KeyId,
     /// The signature over the record digest, under the kind's domain.
     pub signature: Signature,
+    /// How many entries of the run's history it holds, as [`Record::event_count`] has it.
+    pub events: u64,
     /// With a checkpoint: the channel values that it changed.
     pub values: Vec<ChannelValue>,
 }
@@ -158,6 +160,7 @@ impl SignedRecord {
             task: task.to_owned(),
             signature: key.sign_digest(kind.domain(), &digest),
             key_id: key.id(),
+            events: record.event_count(),
             body,
             digest,
             values,

@@ -12,6 +12,7 @@ use super::event::{Effect, Notice};
 use super::reduce::{FoldError, Write};
 use super::routes::{code_of, failure_document, node_failure};
 use super::superstep::{Superstep, Task, TaskState};
+use super::telling::{Updates, updates};
 use crate::graph::{NodeIndex, NodeKind, OnItemError, OnMaxSteps};
 use crate::node::{Failure, Outcome};
 use crate::record::{Canonical, Checkpoint, End, EndedBy, ErrorCode, RunError, Source, Status, TaskSummary};
@@ -80,19 +81,19 @@ impl Walker {
         let mut warnings = Vec::new();
         let prepared = self.node_results(&superstep, &mut warnings);
         let outcome = prepared.and_then(|results| {
-            let writes = self.writes(&superstep, &results);
+            let (writes, updates) = self.writes(&superstep, &results);
             let sequence = self.sequence + 1;
             let (undo, changed) =
                 self.channels.apply(writes, sequence).map_err(|error| self.fold_error(&error))?;
             match self.route(&superstep, &results, &mut warnings) {
-                Ok(routes) => Ok((routes, changed)),
+                Ok(routes) => Ok((routes, changed, updates)),
                 Err(error) => {
                     self.channels.undo(undo);
                     Err(error)
                 }
             }
         });
-        let (mut routes, changed) = match outcome {
+        let (mut routes, changed, updates) = match outcome {
             Ok(done) => done,
             Err(error) => {
                 self.superstep = Some(superstep);
@@ -112,6 +113,7 @@ impl Walker {
         self.error = None;
         self.status = Status::Running;
         self.count(&superstep, warnings);
+        self.tell(&superstep, updates);
         self.follow(routes, &superstep);
         let returned = self.returned(&superstep);
         self.conclude(returned, &unmatched);
@@ -159,8 +161,12 @@ impl Walker {
         Ok(results)
     }
 
-    /// All writes of the superstep by channel, each channel's in task order.
-    fn writes(&self, superstep: &Superstep, results: &[NodeResult<'_>]) -> BTreeMap<String, Vec<Write>> {
+    /// All writes of the superstep by channel, each channel's in task order, and which node made which.
+    fn writes(
+        &self,
+        superstep: &Superstep,
+        results: &[NodeResult<'_>],
+    ) -> (BTreeMap<String, Vec<Write>>, Updates) {
         let mut writes: BTreeMap<String, Vec<Write>> = BTreeMap::new();
         let mut host: Map<String, Value> = Map::new();
         let mut retries: Option<Map<String, Value>> = None;
@@ -207,11 +213,12 @@ impl Walker {
         if let Some(retries) = retries {
             host.insert("_retries".to_owned(), Value::Object(retries));
         }
+        let updates = updates(&self.graph, &writes);
         // The host's own keys: whatever a graph wrote there in this superstep gives way.
         for (channel, value) in host {
             writes.insert(channel, vec![Write { node: NodeIndex(0), value }]);
         }
-        writes
+        (writes, updates)
     }
 
     /// Counts what has committed.
@@ -233,14 +240,17 @@ impl Walker {
                 self.fuel = self.fuel.saturating_add(task.used.fuel);
                 self.warnings.extend(task.warnings.iter().cloned());
                 self.tasks_unwritten.push(TaskSummary {
+                    at: task.told.at,
                     attempts: task.attempt,
                     dispatches: task.used.dispatches,
+                    events: task.told.events.clone(),
                     failure: match &task.state {
                         TaskState::Handled(failure) => Some(failure.clone()),
                         _ => None,
                     },
                     fuel: task.used.fuel,
                     item: task.dispatch.as_ref().map(|dispatch| dispatch.item_id.to_string()),
+                    micros: task.used.micros,
                     node: node.name.clone(),
                     task: task.id.to_string(),
                 });

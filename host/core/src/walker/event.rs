@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -56,6 +57,44 @@ pub struct TaskReport {
     pub fuel: u64,
     /// Warnings that it raised, for the run's list of warnings.
     pub warnings: Vec<String>,
+    /// Records that its component added to the event stream, in order.
+    pub events: Vec<CustomEvent>,
+    /// How long it took, as the driver measured it.
+    pub timing: Timing,
+}
+
+impl TaskReport {
+    /// A report without warnings and events, whose time nobody has measured.
+    pub fn new(result: Result<Outcome, Failure>, fuel: u64) -> Self {
+        Self { result, fuel, warnings: Vec::new(), events: Vec::new(), timing: Timing::default() }
+    }
+}
+
+/// A record of a component for the event stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CustomEvent {
+    /// What kind of record it is.
+    pub name: String,
+    /// What it says.
+    pub payload: Value,
+}
+
+/// How long an attempt took. It is told of the run and decides nothing in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// When it ended; none where nobody has looked.
+    pub at: Option<Timestamp>,
+    /// When it began, counted from any fixed point of the process.
+    pub began: Duration,
+    /// From its beginning to its end.
+    pub took: Duration,
+}
+
+impl Timing {
+    /// From its beginning to its end, in microseconds.
+    pub fn micros(&self) -> u64 {
+        u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX)
+    }
 }
 
 /// How a suspended run goes on.

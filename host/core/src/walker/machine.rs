@@ -11,6 +11,7 @@ use super::routes::{Fired, Step};
 use super::schedule::{Prepared, limit};
 use super::setup::{CheckpointRef, HandleError, Setup, Summary};
 use super::superstep::{Pending, Superstep, TaskState};
+use super::telling::Telling;
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
 use crate::record::{Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary};
@@ -63,6 +64,8 @@ pub struct Walker {
     pub(super) fuel: u64,
     pub(super) tasks_unwritten: Vec<TaskSummary>,
     pub(super) fired_unwritten: Fired,
+    /// What the next checkpoint tells of its superstep.
+    pub(super) telling: Telling,
     pub(super) warnings: Vec<String>,
     /// How many of `warnings` checkpoints hold.
     pub(super) warnings_written: usize,
@@ -134,6 +137,7 @@ impl Walker {
             fuel: 0,
             tasks_unwritten: Vec::new(),
             fired_unwritten: Fired::new(),
+            telling: Telling::default(),
             warnings: Vec::new(),
             warnings_written: 0,
             errors_continued: false,

@@ -14,10 +14,12 @@ mod schedule;
 mod setup;
 mod superstep;
 mod tasks;
+mod telling;
 mod tree;
 
 pub use event::{
-    Answers, ChannelChange, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport, TaskSpec, TimerId,
+    Answers, ChannelChange, CustomEvent, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport,
+    TaskSpec, TimerId, Timing,
 };
 pub use machine::{TIME_LIMIT, Walker};
 pub use setup::{

@@ -91,7 +91,9 @@ impl Walker {
             attempt: task.attempt,
             checkpoint: last.digest,
             dispatches: task.used.dispatches,
+            events: task.told.events.clone(),
             fuel: task.used.fuel,
+            micros: task.used.micros,
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.activated[task.activated].node).name.clone(),
             outcome,
@@ -176,6 +178,7 @@ impl Walker {
         let fired = std::mem::take(&mut self.fired_unwritten)
             .into_iter()
             .map(|((from, to, via), count)| FiredEdge { count, from: name(from), to: to.map(name), via });
+        let telling = std::mem::take(&mut self.telling);
         let mut checkpoint = Checkpoint {
             at: self.at,
             barriers: barriers.collect(),
@@ -188,6 +191,7 @@ impl Walker {
             fuel: self.fuel,
             graph: self.graph.digest,
             inputs: self.inputs_digest,
+            micros: telling.micros,
             namespace: self.setup.identity.namespace.clone(),
             next: self.next.iter().map(|step| step.record(&self.graph)).collect(),
             parent: self.last.map(|last| last.digest),
@@ -199,6 +203,7 @@ impl Walker {
             source,
             step: self.step,
             tasks: std::mem::take(&mut self.tasks_unwritten),
+            updates: telling.updates,
             visited: self.visited[self.visited_written..].iter().map(|node| name(*node)).collect(),
             visited_digest: self.visited_digest,
             visits: self.counted(&self.visits),
@@ -212,6 +217,7 @@ impl Walker {
 
     /// Persists the status as it stands.
     pub(super) fn write_status(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> PersistId {
+        let tasks = self.pending_use();
         let (checkpoint, sequence) =
             self.last.map_or((Digest::from_bytes([0; 32]), 0), |last| (last.digest, last.sequence));
         let record = Record::Status(StatusRecord {
@@ -224,16 +230,23 @@ impl Walker {
             run: self.setup.identity.run.clone(),
             sequence,
             status: self.status,
-            tasks: self.pending_use(),
+            tasks,
             warnings: self.warnings[self.warnings_written..].to_vec(),
         });
         self.persist(record, fx)
     }
 
-    fn pending_use(&self) -> BTreeMap<String, TaskUse> {
-        let left = self.pending.0.iter().map(|(task, left)| {
-            let node = self.graph.node(left.node).name.clone();
-            (task.to_string(), TaskUse { dispatches: left.used.dispatches, fuel: left.used.fuel, node })
+    /// What the tasks of the superstep under way have used, and what is told of them herewith.
+    fn pending_use(&mut self) -> BTreeMap<String, TaskUse> {
+        let left = self.pending.0.iter_mut().map(|(task, left)| {
+            let used = TaskUse {
+                dispatches: left.used.dispatches,
+                events: std::mem::take(&mut left.events),
+                fuel: left.used.fuel,
+                micros: left.used.micros,
+                node: self.graph.node(left.node).name.clone(),
+            };
+            (task.to_string(), used)
         });
         left.collect()
     }

@@ -17,6 +17,13 @@ pub(super) struct Write {
     pub(super) value: Value,
 }
 
+impl Write {
+    /// Whether it is `{overwrite: v}`, which wins alone over the superstep's other writes to a reducer channel.
+    pub(super) fn overwrites(&self) -> bool {
+        self.value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("overwrite"))
+    }
+}
+
 /// What a fold does to the channel.
 #[derive(Debug, PartialEq)]
 pub(super) enum Change {
@@ -72,10 +79,7 @@ pub(super) fn fold(
 
 /// Finds `{overwrite: v}`, which wins alone over the superstep's other writes.
 fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>, FoldError> {
-    let is_overwrite = |write: &Write| {
-        write.value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("overwrite"))
-    };
-    let mut found = writes.iter().enumerate().filter(|(_, write)| is_overwrite(write)).map(|(at, _)| at);
+    let mut found = writes.iter().enumerate().filter(|(_, write)| write.overwrites()).map(|(at, _)| at);
     let (Some(first), second) = (found.next(), found.next()) else { return Ok(None) };
     if let Some(second) = second {
         return Err(FoldError::Conflict(writes[first].node, writes[second].node));

@@ -11,6 +11,7 @@ use super::event::{Effect, Notice, TaskSpec, TimerId};
 use super::superstep::{
     Activated, Dispatch, Pending, PendingTask, Superstep, Task, TaskState, Used, task_id,
 };
+use super::telling::Told;
 use crate::capability::DispatchPatterns;
 use crate::digest::DomainHasher;
 use crate::graph::{Action, Foreach, Node, NodeIndex, NodeKind, OnItemError, RetryPolicy, TemplateMode};
@@ -180,6 +181,7 @@ impl Walker {
             reserved: 0,
             answers: Vec::new(),
             warnings: Vec::new(),
+            told: Told::default(),
         };
         let first = superstep.tasks.len();
         match &node.kind {
@@ -271,9 +273,10 @@ impl Walker {
 
     /// Goes on from what is known of a task.
     fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) {
-        let PendingTask { node: _, outcome, attempt, used, answers, warnings } = known;
+        let PendingTask { node: _, outcome, attempt, used, answers, warnings, events } = known;
         task.used = used;
         task.answers = answers;
+        task.told = Told::of_events(events);
         if task.state.is_settled() {
             return;
         }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::telling::Told;
 use crate::graph::Graph;
 use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Failure, Outcome};
-use crate::record::{AnswersRecord, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskRecord};
+use crate::record::{
+    AnswersRecord, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskEvent, TaskRecord,
+};
 use crate::time::Timestamp;
 
 /// The superstep under way.
@@ -70,6 +73,8 @@ pub(super) struct Task {
     pub(super) answers: Vec<Value>,
     /// Warnings of its attempts.
     pub(super) warnings: Vec<String>,
+    /// What it tells beside what it comes to.
+    pub(super) told: Told,
 }
 
 /// What a task has used, whatever it came to.
@@ -77,6 +82,8 @@ pub(super) struct Task {
 pub(super) struct Used {
     pub(super) dispatches: u32,
     pub(super) fuel: u64,
+    /// Microseconds that all attempts took.
+    pub(super) micros: u64,
 }
 
 /// What a task dispatches, as far as it is the same for every attempt.
@@ -158,6 +165,7 @@ impl Superstep {
                 used: task.used,
                 answers: task.answers,
                 warnings: task.warnings,
+                events: task.told.events,
             };
             if left.outcome.is_some() || left.used != Used::default() || !left.answers.is_empty() {
                 pending.0.insert(task.id, left);
@@ -180,6 +188,8 @@ pub(super) struct PendingTask {
     pub(super) used: Used,
     pub(super) answers: Vec<Value>,
     pub(super) warnings: Vec<String>,
+    /// What happened in it and stands in no record of the history yet.
+    pub(super) events: Vec<TaskEvent>,
 }
 
 impl Pending {
@@ -194,16 +204,19 @@ impl Pending {
         let mut pending = Self::default();
         for (task, used) in used.into_iter().flatten() {
             let entry = pending.entry(graph, task, &used.node)?;
-            entry.used = Used { dispatches: used.dispatches, fuel: used.fuel };
+            entry.used = Used { dispatches: used.dispatches, fuel: used.fuel, micros: used.micros };
         }
         for record in records {
             let entry = pending.entry(graph, &record.task, &record.node)?;
             entry.used.dispatches = entry.used.dispatches.max(record.dispatches);
             entry.used.fuel = entry.used.fuel.max(record.fuel);
+            entry.used.micros = entry.used.micros.max(record.micros);
             // A failure that a later status record knows of has stopped the run: whoever resumed it, or resumes it now,
             // counts the attempts anew. One that no status record knows of has yet to stop the run.
             let told = used.and_then(|used| used.get(&record.task));
             let anew = told.is_some_and(|told| told.dispatches >= record.dispatches);
+            // A status record tells everything that had happened by then.
+            entry.events = if anew { Vec::new() } else { record.events };
             if !(anew && matches!(record.outcome, PendingOutcome::Failed { .. })) {
                 entry.attempt = record.attempt;
                 entry.outcome = Some(record.outcome);
@@ -226,6 +239,7 @@ impl Pending {
             used: Used::default(),
             answers: Vec::new(),
             warnings: Vec::new(),
+            events: Vec::new(),
         }))
     }
 

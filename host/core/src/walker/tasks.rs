@@ -36,6 +36,7 @@ impl Walker {
         found.used.fuel = found.used.fuel.saturating_add(report.fuel);
         found.reserved = found.reserved.saturating_sub(report.fuel);
         found.warnings.extend(report.warnings);
+        found.hear(report.timing, report.events);
         match report.result {
             Ok(outcome) => self.answered(now, at, outcome, fx),
             Err(failure) => self.failed(now, at, failure, fx),
@@ -177,7 +178,9 @@ impl Walker {
             && failure.category != Category::Denied
             && policy.retry_on.contains(&failure.category);
         if again {
-            let due = now.after(back_off(policy, task.attempt, &self.setup.seed, &task.id));
+            let wait = back_off(policy, task.attempt, &self.setup.seed, &task.id);
+            let due = now.after(wait);
+            task.hear_retry(self.at, failure.clone(), wait);
             let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
             fx.push(Effect::Emit(Notice::Retrying {
                 task: Arc::clone(&task.id),

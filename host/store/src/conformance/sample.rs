@@ -99,6 +99,11 @@ fn record(kind: RecordKind, run: &str, sequence: u64, task: &str, body: String) 
         digest,
         key_id: key_id(),
         signature: Signature::from_bytes([u8::try_from(sequence % 251).unwrap(); 64]),
+        events: match kind {
+            RecordKind::Checkpoint => sequence % 4 + 1,
+            RecordKind::Status => 2,
+            RecordKind::Task | RecordKind::Answers => 0,
+        },
         values: Vec::new(),
     }
 }
@@ -174,5 +179,5 @@ pub fn everything(
             (store.checkpoints(run, namespace, None, 10_000).unwrap(), store.pending(run, namespace).unwrap())
         })
         .collect();
-    (row, records)
+    (row, records, store.history(run, 0, 10_000).unwrap(), store.history_length(run).unwrap())
 }

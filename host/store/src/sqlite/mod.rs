@@ -1,6 +1,7 @@
 //! A store in one SQLite file.
 
 mod fault;
+mod history;
 mod open;
 mod owner;
 mod read;

@@ -160,6 +160,12 @@ fn open_read_only(file: &Path, busy: Duration) -> Result<Connection, OpenError> 
     }
     match identity.map_err(failed)? {
         Identity::Empty => Err(OpenError::Missing { file: file.to_owned() }),
+        Identity::Ours(found) if found < SCHEMA_VERSION => {
+            // What reads it knows the tables as they are now: bringing them there needs a writable file.
+            drop(connection);
+            open_read_write(file, busy)?;
+            open_read_only(file, busy)
+        }
         identity => recognise(file, identity).map(|()| connection),
     }
 }

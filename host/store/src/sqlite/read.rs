@@ -13,12 +13,12 @@ use crate::resolve::Names;
 use crate::run::{RunFilter, RunRow};
 use crate::store::{At, Wanted};
 
-fn limit(limit: usize) -> i64 {
+pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 /// A number to look for; nothing stored is above the largest.
-fn number(number: u64) -> i64 {
+pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -158,7 +158,7 @@ impl SqliteStore {
     }
 
     /// The error for a failed read of a run, with how far the run can still be read where the file is damaged.
-    fn damaged(
+    pub(super) fn damaged(
         &self,
         connection: &Connection,
         run: &str,
@@ -196,8 +196,8 @@ fn page(
     rows.map(|stored| with_values(connection, stored?)).collect()
 }
 
-fn with_values(connection: &Connection, stored: StoredCheckpoint) -> SqlResult<SignedRecord> {
-    let StoredCheckpoint { mut record, first_value, value_count, run } = stored;
+pub(super) fn with_values(connection: &Connection, stored: StoredCheckpoint) -> SqlResult<SignedRecord> {
+    let StoredCheckpoint { mut record, first_value, value_count, run, before: _ } = stored;
     if value_count != 0 {
         let end = first_value.saturating_add(value_count);
         record.values = connection

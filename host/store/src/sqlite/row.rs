@@ -12,7 +12,7 @@ use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as NameError, StrDeserializer};
 
 use crate::run::RunRow;
-use crate::store::Owner;
+use crate::store::{Numbered, Owner};
 
 fn conversion(column: usize, kind: Type, error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::FromSqlConversionFailure(column, kind, Box::new(error))
@@ -91,6 +91,8 @@ pub(super) struct StoredCheckpoint {
     pub(super) value_count: i64,
     /// The run's number.
     pub(super) run: i64,
+    /// How many entries of the history come before its own; none in a checkpoint from before they were numbered.
+    pub(super) before: Option<u64>,
 }
 
 /// A checkpoint of a run and namespace.
@@ -107,11 +109,13 @@ pub(super) fn checkpoint(run: &str, namespace: &str, row: &Row<'_>) -> Result<St
             key_id: key(row, 3)?,
             signature: Signature::from_bytes(row.get(4)?),
             body: row.get(5)?,
+            events: unsigned(row, 10)?,
             values: Vec::new(),
         },
         first_value: row.get(6)?,
         value_count: row.get(7)?,
         run: row.get(8)?,
+        before: optional(row, 9)?,
     })
 }
 
@@ -128,8 +132,15 @@ pub(super) fn pending(run: &str, namespace: &str, row: &Row<'_>) -> Result<Signe
         key_id: key(row, 5)?,
         signature: Signature::from_bytes(row.get(6)?),
         body: row.get(7)?,
+        events: unsigned(row, 8)?,
         values: Vec::new(),
     })
+}
+
+/// A record that only the history keeps.
+pub(super) fn history(run: &str, row: &Row<'_>) -> Result<Numbered> {
+    let namespace: String = row.get(9)?;
+    Ok(Numbered { before: unsigned(row, 10)?, record: pending(run, &namespace, row)? })
 }
 
 /// A channel's value.

@@ -6,10 +6,10 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What leads from each version to the next, from an empty file on.
-const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1];
+pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2];
 
 /// - `runs.id` rises in order of creation.
 /// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
@@ -97,6 +97,32 @@ CREATE TABLE snapshots (
     digest BLOB NOT NULL PRIMARY KEY,
     text TEXT NOT NULL
 ) STRICT;
+";
+
+/// The history of a run, in numbered entries.
+///
+/// - A checkpoint holds `events` entries, and `event` come before them; NULL in one from before entries were numbered.
+/// - `history` keeps status records, which `pending` does not.
+const V2: &str = "
+ALTER TABLE checkpoints ADD COLUMN event INTEGER;
+ALTER TABLE checkpoints ADD COLUMN events INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pending ADD COLUMN events INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE history (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    event INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    key BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX history_by_event ON history (run, event);
 ";
 
 /// What a file is, by its header.

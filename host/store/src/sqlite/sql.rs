@@ -24,7 +24,7 @@ macro_rules! run_columns {
 
 macro_rules! select_checkpoint {
     () => {
-        "SELECT c.sequence, c.step, c.digest, c.key, c.signature, c.body, c.first_value, c.value_count, c.run \
+        "SELECT c.sequence, c.step, c.digest, c.key, c.signature, c.body, c.first_value, c.value_count, c.run, c.event, c.events \
          FROM runs r JOIN checkpoints c ON c.run = r.id WHERE r.run_id = ?1 AND c.namespace = ?2"
     };
 }
@@ -56,13 +56,15 @@ statements! {
     HEAD = "SELECT sequence FROM checkpoints WHERE run = ?1 AND namespace = ?2 ORDER BY sequence DESC LIMIT 1";
     LAST_VALUE = "SELECT max(id) FROM channel_values";
     INSERT_CHECKPOINT = "INSERT INTO checkpoints (run, namespace, sequence, step, first_value, value_count, digest, key, \
-         signature, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+         signature, body, event, events) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    INSERT_HISTORY = "INSERT INTO history (run, event, events, namespace, kind, sequence, step, digest, key, signature, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     INSERT_VALUE = "INSERT INTO channel_values (id, run, namespace, channel, version, segment, json) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    PUT_PENDING = "INSERT INTO pending (run, namespace, kind, task, sequence, step, digest, key, signature, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (run, namespace, kind, task) DO UPDATE SET \
+    PUT_PENDING = "INSERT INTO pending (run, namespace, kind, task, sequence, step, digest, key, signature, body, events) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (run, namespace, kind, task) DO UPDATE SET \
          sequence = excluded.sequence, step = excluded.step, digest = excluded.digest, key = excluded.key, \
-         signature = excluded.signature, body = excluded.body";
+         signature = excluded.signature, body = excluded.body, events = excluded.events";
     VOID_PENDING = "DELETE FROM pending WHERE run = ?1 AND namespace = ?2";
 
     CHECKPOINT_LATEST = concat!(select_checkpoint!(), " ORDER BY c.sequence DESC LIMIT 1");
@@ -75,8 +77,21 @@ statements! {
          WHERE id >= ?1 AND id < ?2 AND +run = ?3 AND +namespace = ?4 AND +version <= ?5 ORDER BY id";
     VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json FROM runs r JOIN channel_values v ON v.run = r.id \
          WHERE r.run_id = ?1 AND v.namespace = ?2 AND v.channel = ?3 AND v.version BETWEEN ?4 AND ?5 ORDER BY v.version";
-    PENDING = "SELECT p.kind, p.sequence, p.step, p.task, p.digest, p.key, p.signature, p.body \
+    PENDING = "SELECT p.kind, p.sequence, p.step, p.task, p.digest, p.key, p.signature, p.body, p.events \
          FROM runs r JOIN pending p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2";
+
+    /// The first namespace of a run at or after a name.
+    NAMESPACE_FROM = "SELECT c.namespace FROM runs r JOIN checkpoints c ON c.run = r.id \
+         WHERE r.run_id = ?1 AND c.namespace >= ?2 ORDER BY c.namespace LIMIT 1";
+    /// The newest checkpoint up to a sequence number, and the number of the last entry that it holds.
+    LAST_EVENT_UP_TO = "SELECT c.sequence, ifnull(c.event + c.events, 0) FROM runs r JOIN checkpoints c ON c.run = r.id \
+         WHERE r.run_id = ?1 AND c.namespace = ?2 AND c.sequence <= ?3 ORDER BY c.sequence DESC LIMIT 1";
+    /// The number of the last entry that a status record holds.
+    LAST_EVENT_OF_HISTORY = "SELECT h.event + h.events FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1 \
+         ORDER BY h.event DESC LIMIT 1";
+    HISTORY_AFTER = "SELECT h.kind, h.sequence, h.step, '', h.digest, h.key, h.signature, h.body, h.events, h.namespace, \
+         h.event FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1 AND h.event + h.events > ?2 \
+         ORDER BY h.event LIMIT ?3";
 
     PUT_SNAPSHOT = "INSERT INTO snapshots (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
     SNAPSHOT = "SELECT text FROM snapshots WHERE digest = ?1";

@@ -9,6 +9,7 @@ use graph_core::record::{ChannelValue, SignedRecord};
 use rusqlite::Connection;
 
 use super::fault;
+use super::history::Lengths;
 use super::open::{self, Access, OpenError, Options};
 use super::sql;
 use crate::error::{
@@ -16,7 +17,7 @@ use crate::error::{
 };
 use crate::resolve;
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
 /// Keeps runs in a SQLite file with a write-ahead log beside it, and their locks in a folder of the file's name. Clones
 /// share one connection; several processes may have the same file open.
@@ -36,13 +37,14 @@ pub(super) struct Database {
     pub(super) connection: Connection,
     /// What the connection is set to, once that is known.
     synchronous: Option<Synchronous>,
+    pub(super) lengths: Lengths,
 }
 
 impl SqliteStore {
     /// Opens a file, conventionally `.ai/state/runs.db` in the project, and brings its tables up to date.
     pub fn open(file: &Path, options: Options) -> Result<Self, OpenError> {
         let connection = open::open(file, options)?;
-        let database = Mutex::new(Database { connection, synchronous: None });
+        let database = Mutex::new(Database { connection, synchronous: None, lengths: Lengths::default() });
         Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
     }
 
@@ -158,6 +160,14 @@ impl CheckpointStore for SqliteStore {
 
     fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
         self.read_pending(run, namespace)
+    }
+
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+        self.read_history(run, after, limit)
+    }
+
+    fn history_length(&self, run: &str) -> Result<u64, ReadError> {
+        self.read_history_length(run)
     }
 
     fn values(

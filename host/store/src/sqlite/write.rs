@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::row::durability_name;
 use super::sql;
-use super::store::{SqliteStore, Write};
+use super::store::{Database, SqliteStore, Write};
 use crate::error::{CommitError, CreateRunError, SnapshotError};
 use crate::plan::{self, NamespacePlan};
 use crate::run::{NewRun, RunUpdate};
@@ -62,18 +62,25 @@ impl SqliteStore {
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
         plan::check_update(run, update)?;
-        let database = self.writer(synchronous)?;
-        let connection = &database.connection;
+        let mut database = self.writer(synchronous)?;
+        let Database { connection, lengths, .. } = &mut *database;
+        let connection = &*connection;
         let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
         let Some(id) = update_run(connection, run, update).map_err(failed)? else {
             return Err(CommitError::NotFound { run: run.to_owned() });
         };
         let plans = plan::plan(run, batch, |namespace| head(connection, id, namespace).map_err(failed))?;
+        let added = number(plan::entries(batch));
+        let entries = if added == 0 { 0 } else { lengths.of(connection, run).map_err(failed)? };
         for plan in &plans {
-            write_namespace(connection, id, plan).map_err(failed)?;
+            write_namespace(connection, id, entries, plan).map_err(failed)?;
         }
-        write.commit().map_err(failed)
+        write.commit().map_err(failed)?;
+        if added > 0 {
+            lengths.set(run, entries.saturating_add(added));
+        }
+        Ok(())
     }
 }
 
@@ -180,12 +187,17 @@ fn head(connection: &Connection, run: i64, namespace: &str) -> rusqlite::Result<
         .transpose()
 }
 
-fn write_namespace(connection: &Connection, run: i64, plan: &NamespacePlan<'_>) -> rusqlite::Result<()> {
+fn write_namespace(
+    connection: &Connection,
+    run: i64,
+    entries: i64,
+    plan: &NamespacePlan<'_>,
+) -> rusqlite::Result<()> {
     let namespace = plan.namespace;
     if plan.voids() {
         connection.prepare_cached(sql::VOID_PENDING)?.execute(params![run, namespace])?;
     }
-    for checkpoint in &plan.checkpoints {
+    for (before, checkpoint) in &plan.checkpoints {
         let (first_value, value_count) = write_values(connection, run, checkpoint)?;
         connection.prepare_cached(sql::INSERT_CHECKPOINT)?.execute(params![
             run,
@@ -198,6 +210,23 @@ fn write_namespace(connection: &Connection, run: i64, plan: &NamespacePlan<'_>) 
             checkpoint.key_id.as_bytes(),
             checkpoint.signature.as_bytes(),
             &*checkpoint.body,
+            entries.saturating_add(number(*before)),
+            number(checkpoint.events),
+        ])?;
+    }
+    for (before, status) in &plan.history {
+        connection.prepare_cached(sql::INSERT_HISTORY)?.execute(params![
+            run,
+            entries.saturating_add(number(*before)),
+            number(status.events),
+            namespace,
+            status.kind.as_str(),
+            number(status.sequence),
+            number(status.step),
+            status.digest.as_bytes(),
+            status.key_id.as_bytes(),
+            status.signature.as_bytes(),
+            &*status.body,
         ])?;
     }
     for ((kind, task), record) in &plan.pending {
@@ -212,6 +241,7 @@ fn write_namespace(connection: &Connection, run: i64, plan: &NamespacePlan<'_>) 
             record.key_id.as_bytes(),
             record.signature.as_bytes(),
             &*record.body,
+            number(record.events),
         ])?;
     }
     Ok(())

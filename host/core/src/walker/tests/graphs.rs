@@ -15,7 +15,8 @@ use crate::graph::{
 };
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::template::ValueTemplate;
-use crate::walker::{TaskReport, TaskSpec};
+use crate::time::Timestamp;
+use crate::walker::{CustomEvent, TaskReport, TaskSpec, Timing};
 
 /// What a random node is like, before names become indices.
 #[derive(Clone, Debug)]
@@ -228,5 +229,12 @@ pub(super) fn double(salt: u64, graph: &Graph, spec: &TaskSpec) -> TaskReport {
         }
         _ => Ok(Outcome::Result(json!({"n": byte % 5, "seen": spec.params["seen"]}))),
     };
-    TaskReport { result, fuel: u64::from(byte) + 1, warnings: Vec::new() }
+    // What is measured and emitted comes with the report, whenever it is taken.
+    let timing = Timing {
+        at: Some(Timestamp(u64::from(byte))),
+        began: Duration::from_micros(u64::from(draw.as_bytes()[1])),
+        took: Duration::from_micros(u64::from(draw.as_bytes()[2])),
+    };
+    let events = (0..byte % 3).map(|number| CustomEvent { name: "n".to_owned(), payload: json!(number) });
+    TaskReport { events: events.collect(), timing, ..TaskReport::new(result, u64::from(byte) + 1) }
 }

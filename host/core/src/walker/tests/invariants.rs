@@ -54,6 +54,22 @@ proptest! {
         }
     }
 
+    /// What components have emitted stands in the history once, as soon as the run has stopped.
+    #[test]
+    fn what_was_emitted_is_told_once(sketch in sketches(), order: u64) {
+        let (simulation, _) = run(&sketch, order, Durability::Sync);
+        let mut emitted: Vec<String> = simulation.events.iter().flat_map(|event| match event {
+            Event::TaskDone { task, attempt, report } => {
+                report.events.iter().map(|event| format!("{task} {attempt} {}", event.payload)).collect()
+            }
+            _ => Vec::new(),
+        }).collect();
+        let mut told = simulation.stored.told;
+        emitted.sort();
+        told.sort();
+        prop_assert_eq!(emitted, told);
+    }
+
     /// 3. The same graph and events give the same effects.
     #[test]
     fn the_same_events_give_the_same_effects(sketch in sketches(), order: u64) {
@@ -131,7 +147,7 @@ proptest! {
         simulation.budget = at;
         simulation.run(Event::Started);
         let before = simulation.walker.summary();
-        let report = TaskReport { result: Ok(Outcome::Result(json!(1))), fuel: 1, warnings: Vec::new() };
+        let report = TaskReport::new(Ok(Outcome::Result(json!(1))), 1);
         let event = match strange {
             0 => Event::Started,
             1 => Event::TaskDone { task: "99.99".into(), attempt: 1, report },
@@ -161,7 +177,7 @@ fn attempts_count_anew_after_a_resume_that_crashed() {
                     Effect::RunTask(spec) => {
                         attempts.push(spec.activation.attempt);
                         let result = Err(Failure::new(Category::Transient, "down"));
-                        let report = TaskReport { result, fuel: 1, warnings: Vec::new() };
+                        let report = TaskReport::new(result, 1);
                         let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
                         waiting.push(Event::TaskDone { task, attempt, report });
                     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::graphs::double;
 use crate::capability::{DispatchPatterns, Manifest};
 use crate::graph::{Durability, Graph};
-use crate::record::{Record, SignedRecord, Status};
+use crate::record::{Entry, Record, SignedRecord, Status, TaskEvent};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
@@ -21,11 +21,21 @@ use crate::walker::{
 pub(super) struct Stored {
     pub(super) checkpoints: Vec<SignedRecord>,
     pending: Vec<Record>,
+    /// The custom events that the history tells, in order.
+    pub(super) told: Vec<String>,
 }
 
 impl Stored {
     pub(super) fn commit(&mut self, persist: Persist) {
         let record = persist.record.clone();
+        let entries = record.entries();
+        assert_eq!(entries.len() as u64, record.event_count());
+        self.told.extend(entries.iter().filter_map(|entry| match entry {
+            Entry::Event { task, event: TaskEvent::Custom { attempt, payload, .. }, .. } => {
+                Some(format!("{task} {attempt} {}", payload.0))
+            }
+            _ => None,
+        }));
         let key = |record: &Record| match record {
             Record::Task(task) => format!("t{}", task.task),
             Record::Answers(answers) => format!("a{}", answers.task),

@@ -1,0 +1,233 @@
+//! A run's history, as its records tell it: what happened, in order, each entry with a number of its own.
+//!
+//! A checkpoint and a status record hold a fixed row of entries each, which follows from their text alone. The numbers
+//! follow from the order in which a store has taken the records; nothing is written for them but what the records say.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::body::{
+    Checkpoint, EndedBy, InterruptRecord, Record, RunError, Source, Status, StatusRecord, TaskSummary,
+};
+use super::value::Canonical;
+use crate::node::Failure;
+use crate::time::Timestamp;
+
+/// Something that happened in a task beside what it came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum TaskEvent {
+    /// Its component added a record to the event stream.
+    Custom {
+        /// When the attempt ended.
+        at: Timestamp,
+        /// The attempt.
+        attempt: u32,
+        /// What kind of record it is.
+        name: String,
+        /// What it says.
+        payload: Canonical,
+    },
+    /// An attempt failed, and another one follows.
+    Retry {
+        /// When the attempt ended.
+        at: Timestamp,
+        /// The attempt that failed.
+        attempt: u32,
+        /// Why.
+        failure: Failure,
+        /// Milliseconds until the next attempt.
+        wait: u64,
+    },
+}
+
+/// What a node wrote to a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wrote {
+    /// The value that the channel has got.
+    Value,
+    /// So many elements of those that the channel has gained, after those of the nodes before it.
+    Elements(u64),
+    /// This, from which the reducer made another value.
+    Own(Canonical),
+}
+
+/// An entry of a run's history.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Entry<'a> {
+    /// The run begins, or takes new inputs.
+    Began(Source),
+    /// A superstep with these nodes, in task order.
+    Superstep(&'a [String]),
+    /// Something happened in a task.
+    Event {
+        /// The task's id.
+        task: &'a str,
+        /// Its node.
+        node: &'a str,
+        /// What.
+        event: &'a TaskEvent,
+    },
+    /// A task came to its end.
+    Task(&'a TaskSummary),
+    /// What a node wrote: channels, and what it wrote to each. The checkpoint's `updates` have it.
+    Update {
+        /// The node.
+        node: &'a str,
+    },
+    /// The whole state, as the checkpoint leaves it.
+    Values,
+    /// A warning.
+    Warning(&'a str),
+    /// A superstep has committed.
+    Commit,
+    /// A question is open.
+    Interrupt(&'a InterruptRecord),
+    /// The run stopped short of its end, or goes on.
+    Status {
+        /// The status that it now has.
+        status: Status,
+        /// Why, if something went wrong.
+        error: Option<&'a RunError>,
+    },
+    /// The run has ended.
+    End {
+        /// The status that it ended with.
+        status: Status,
+        /// How.
+        ended_by: EndedBy,
+    },
+}
+
+impl Record {
+    /// The entries of the run's history that the record holds, in order. Tasks and answers under way hold none: what
+    /// happened in them stands in the checkpoint or the status record that comes next.
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        match self {
+            Self::Checkpoint(checkpoint) => checkpoint.entries(),
+            Self::Status(status) => status.entries(),
+            Self::Task(_) | Self::Answers(_) => Vec::new(),
+        }
+    }
+
+    /// How many entries that are.
+    pub fn event_count(&self) -> u64 {
+        let count = match self {
+            Self::Checkpoint(checkpoint) => {
+                let tasks: usize = checkpoint.tasks.iter().map(|task| task.events.len() + 1).sum();
+                let superstep = if checkpoint.source == Source::Superstep { 2 } else { 1 };
+                let (updates, warnings) = (checkpoint.writers().len(), checkpoint.warnings.len());
+                superstep + tasks + updates + 1 + warnings + usize::from(checkpoint.end.is_some())
+            }
+            Self::Status(status) => {
+                let events: usize = status.tasks.values().map(|task| task.events.len()).sum();
+                events + status.interrupts.len() + 1
+            }
+            Self::Task(_) | Self::Answers(_) => 0,
+        };
+        count as u64
+    }
+
+    /// When what the record tells was so.
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Checkpoint(record) => record.at,
+            Self::Task(record) => record.at,
+            Self::Answers(record) => record.at,
+            Self::Status(record) => record.at,
+        }
+    }
+}
+
+impl Checkpoint {
+    fn entries(&self) -> Vec<Entry<'_>> {
+        let mut entries = Vec::new();
+        let superstep = self.source == Source::Superstep;
+        entries.push(if superstep { Entry::Superstep(&self.visited) } else { Entry::Began(self.source) });
+        for summary in &self.tasks {
+            let TaskSummary { task, node, .. } = summary;
+            entries.extend(summary.events.iter().map(|event| Entry::Event { task, node, event }));
+            entries.push(Entry::Task(summary));
+        }
+        entries.extend(self.writers().into_iter().map(|node| Entry::Update { node }));
+        entries.push(Entry::Values);
+        entries.extend(self.warnings.iter().map(|warning| Entry::Warning(warning)));
+        if superstep {
+            entries.push(Entry::Commit);
+        }
+        entries
+            .extend(self.end.as_ref().map(|end| Entry::End { status: end.status, ended_by: end.ended_by }));
+        entries
+    }
+
+    /// The nodes that wrote, each once, in the order of channels and then of tasks.
+    fn writers(&self) -> Vec<&str> {
+        let mut writers: Vec<&str> = Vec::new();
+        for (node, _) in self.updates.values().flatten() {
+            if !writers.contains(&node.as_str()) {
+                writers.push(node);
+            }
+        }
+        writers
+    }
+}
+
+impl StatusRecord {
+    fn entries(&self) -> Vec<Entry<'_>> {
+        let mut entries = Vec::new();
+        for (task, used) in &self.tasks {
+            entries.extend(used.events.iter().map(|event| Entry::Event { task, node: &used.node, event }));
+        }
+        entries.extend(self.interrupts.iter().map(Entry::Interrupt));
+        entries.push(Entry::Status { status: self.status, error: self.error.as_ref() });
+        entries
+    }
+}
+
+/// What a node wrote to a channel, as a checkpoint's `updates` and values have it, read in the order of writes.
+#[derive(Debug)]
+pub struct WrittenReader {
+    value: Option<Value>,
+    taken: usize,
+}
+
+impl WrittenReader {
+    /// Of the value that the checkpoint stores for the channel: what it has become, or what it has gained.
+    pub fn new(stored: Option<&str>) -> Self {
+        Self { value: stored.and_then(|text| serde_json::from_str(text).ok()), taken: 0 }
+    }
+
+    /// What the next of the channel's writers wrote; `None` where the store does not have it.
+    pub fn take(&mut self, wrote: &Wrote) -> Option<Value> {
+        match wrote {
+            Wrote::Own(value) => Some(Value::clone(&value.0)),
+            Wrote::Value => self.value.clone(),
+            Wrote::Elements(count) => {
+                let end = self.taken.checked_add(usize::try_from(*count).ok()?)?;
+                let elements = self.value.as_ref()?.as_array()?.get(self.taken..end)?.to_vec();
+                self.taken = end;
+                Some(elements.into())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn elements_are_taken_in_the_order_of_writers() {
+        let mut reader = WrittenReader::new(Some("[1,2,3]"));
+        assert_eq!(reader.take(&Wrote::Elements(2)), Some(json!([1, 2])));
+        assert_eq!(reader.take(&Wrote::Elements(0)), Some(json!([])));
+        assert_eq!(reader.take(&Wrote::Elements(1)), Some(json!([3])));
+        assert_eq!(reader.take(&Wrote::Elements(1)), None);
+        assert_eq!(reader.take(&Wrote::Own(json!({"a": 1}).into())), Some(json!({"a": 1})));
+        assert_eq!(WrittenReader::new(None).take(&Wrote::Value), None);
+        assert_eq!(WrittenReader::new(Some("7")).take(&Wrote::Value), Some(json!(7)));
+    }
+}
