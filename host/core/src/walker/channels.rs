@@ -115,12 +115,20 @@ impl Channels {
             slot.stamp = Some(*stamp);
         }
         let mut channels = Self { declared, slots, inputs, unpersisted: BTreeMap::new() };
-        for channel in graph.channels.iter().filter(|channel| channel.reducer == Reducer::Untracked) {
-            if let Some(value) = initial(channel) {
-                channels.set(&channel.name, channel.reducer, value, 0);
-            }
-        }
+        channels.forget_untracked();
         Ok(channels)
+    }
+
+    /// Puts untracked channels back at their defaults: whoever resumes a run finds them there, whether the walker was
+    /// made from a store or has been waiting in memory.
+    pub(super) fn forget_untracked(&mut self) {
+        self.slots.retain(|_, slot| slot.reducer != Reducer::Untracked);
+        let untracked = self.declared.values().filter(|channel| channel.reducer == Reducer::Untracked);
+        let defaults: Vec<_> =
+            untracked.filter_map(|channel| Some((channel.name.clone(), initial(channel)?))).collect();
+        for (name, value) in defaults {
+            self.set(&name, Reducer::Untracked, value, 0);
+        }
     }
 
     /// New inputs for `state.inputs`.

@@ -288,13 +288,14 @@ impl Walker {
             let payload = Canonical::from(Value::Null);
             interrupts.push(InterruptRecord { id: place, node: node.name.clone(), payload });
         };
-        for node in &self.just_visited {
-            let node = self.graph.node(*node);
-            if node.interrupt.after {
+        let mut named = BTreeSet::new();
+        for visited in &self.just_visited {
+            let node = self.graph.node(*visited);
+            if node.interrupt.after && named.insert(*visited) {
                 add(node, format!("{}/after/{}", self.place(self.step), node.name));
             }
         }
-        let mut named = BTreeSet::new();
+        named.clear();
         for next in &self.next {
             let node = self.graph.node(next.node);
             if node.interrupt.before && named.insert(next.node) {

@@ -121,9 +121,8 @@ impl Walker {
             }
         }
         if self.cancel_requested {
-            let interrupts = std::mem::take(&mut self.interrupts);
+            self.channels.forget_untracked();
             self.suspend(now, Status::Cancelled, None, fx);
-            self.interrupts = interrupts;
             return Ok(());
         }
         let open = self.pending.interrupts(&self.graph);
@@ -145,6 +144,7 @@ impl Walker {
         self.status = Status::Running;
         self.error = None;
         self.interrupts.clear();
+        self.channels.forget_untracked();
         self.timed_out = false;
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
         if let Some(inputs) = inputs {
@@ -172,10 +172,8 @@ impl Walker {
         self.inputs_digest = super::setup::inputs_digest(&merged);
         self.channels.set_inputs(Arc::clone(&merged));
         self.setup.inputs = merged;
-        for left in std::mem::take(&mut self.pending).0.into_values() {
-            self.executions[left.node.0 as usize] += u64::from(left.used.dispatches);
-            self.fuel = self.fuel.saturating_add(left.used.fuel);
-        }
+        let left = std::mem::take(&mut self.pending);
+        self.count_used(left);
         self.sequence += 1;
         self.at = now;
         self.unwritten = Some(Source::Inputs);

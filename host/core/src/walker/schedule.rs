@@ -89,7 +89,8 @@ impl Walker {
                 return Err(error);
             }
         };
-        self.reserve(&mut superstep, pending.fuel());
+        self.count_used(pending);
+        self.reserve(&mut superstep);
         fx.push(Effect::Emit(Notice::SuperstepStarted {
             superstep: number,
             nodes: superstep
@@ -111,6 +112,14 @@ impl Walker {
         }
         self.start_ready(now, fx);
         Ok(())
+    }
+
+    /// Counts what tasks have used that will not be taken up again.
+    pub(super) fn count_used(&mut self, left: Pending) {
+        for left in left.0.into_values() {
+            self.executions[left.node.0 as usize] += u64::from(left.used.dispatches);
+            self.fuel = self.fuel.saturating_add(left.used.fuel);
+        }
     }
 
     fn make_tasks(&self, number: u64, pending: &mut Pending) -> Result<Superstep, RunError> {
@@ -157,7 +166,12 @@ impl Walker {
         }
         for at in 0..superstep.tasks.len() {
             let task = &mut superstep.tasks[at];
-            if let Some(known) = pending.0.remove(&task.id) {
+            // What is kept may be of another node's task: untracked state decides how many tasks a `foreach` has, and is
+            // gone after a resume.
+            let node = superstep.activated[task.activated].node;
+            if pending.0.get(&task.id).is_some_and(|known| known.node == node)
+                && let Some(known) = pending.0.remove(&task.id)
+            {
                 self.take_up(task, &superstep.activated, known);
             }
             if !task.state.is_settled() {
@@ -323,8 +337,8 @@ impl Walker {
     /// Sets fuel aside for every task that will run, in task order, so that what each may use does not depend on which
     /// finishes first. A task is set aside what all its attempts may use, or an equal share of what is left where that
     /// is not enough for all: a wide superstep gives each task less, and none nothing.
-    fn reserve(&self, superstep: &mut Superstep, spent: u64) {
-        let used: u64 = superstep.tasks.iter().map(|task| task.used.fuel).fold(spent, u64::saturating_add);
+    fn reserve(&self, superstep: &mut Superstep) {
+        let used: u64 = superstep.tasks.iter().map(|task| task.used.fuel).fold(0, u64::saturating_add);
         let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel.saturating_add(used));
         let waits = |task: &Task| task.dispatch.is_some() && !task.state.is_settled();
         let mut sharers = superstep.tasks.iter().filter(|task| waits(task)).count() as u64;

@@ -243,11 +243,6 @@ impl Pending {
         }))
     }
 
-    /// Fuel of all of them.
-    pub(super) fn fuel(&self) -> u64 {
-        self.0.values().map(|task| task.used.fuel).fold(0, u64::saturating_add)
-    }
-
     /// The open questions, in task order.
     pub(super) fn interrupts(&self, graph: &Graph) -> Vec<InterruptRecord> {
         let mut asked: Vec<_> = self

@@ -1,6 +1,7 @@
-//! The walker's invariants, on random graphs.
+//! The walker on random graphs: its invariants, and a second opinion on what graphs mean.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod graphs;
 mod invariants;
+mod naive;
 mod simulation;
