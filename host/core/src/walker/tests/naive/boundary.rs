@@ -96,9 +96,10 @@ impl Model<'_> {
     fn end(&mut self, by: &'static str, output: Option<V>) {
         self.ended_by = Some(by);
         self.status = if self.continued { "completed_with_errors" } else { "completed" };
-        self.output = Some(output.unwrap_or_else(|| match &self.graph.output {
-            Some(template) => template.fill(&self.roots(None, None), self.graph.strict).unwrap_or(V::Null),
-            None => {
+        self.output = Some(output.unwrap_or_else(|| {
+            if let Some(template) = &self.graph.output {
+                template.fill(&self.roots(None, None), self.graph.strict).unwrap_or(V::Null)
+            } else {
                 let shown = self.state.iter().filter(|(key, _)| !key.starts_with('_'));
                 V::Map(shown.map(|(key, value)| (key.clone(), value.clone())).collect())
             }
@@ -164,7 +165,7 @@ impl Model<'_> {
             Some(V::Map(known)) => known.clone(),
             _ => Fields::new(),
         };
-        let mut retried = false;
+        let mut again = false;
         for (at, active) in next.iter().enumerate() {
             let name = Self::name(active.node);
             for (key, value) in &outcomes[at].writes {
@@ -180,7 +181,7 @@ impl Model<'_> {
                     last_error = Some((name.clone(), *category));
                 }
                 if task.attempt > 1 {
-                    retried = true;
+                    again = true;
                     retries.insert(name.clone(), V::Half(2 * i64::from(task.attempt - 1)));
                 }
             }
@@ -195,7 +196,7 @@ impl Model<'_> {
             let error = map([("node", V::Text(node)), ("category", text(category))]);
             writes.insert("_last_error".to_owned(), vec![error]);
         }
-        if retried {
+        if again {
             writes.insert("_retries".to_owned(), vec![V::Map(retries)]);
         }
         writes
@@ -222,12 +223,11 @@ impl Model<'_> {
 
     fn reduce(&mut self, reducer: &str, before: Option<&V>, values: Vec<V>) -> Result<V, &'static str> {
         if matches!(reducer, "last_value" | "ephemeral" | "untracked") {
-            return match <[V; 1]>::try_from(values) {
-                Ok([value]) => Ok(value),
-                Err(_) => {
-                    self.saw("a conflict");
-                    Err("conflicting_write")
-                }
+            return if let Ok([value]) = <[V; 1]>::try_from(values) {
+                Ok(value)
+            } else {
+                self.saw("a conflict");
+                Err("conflicting_write")
             };
         }
         let overwrites: Vec<&V> = values
@@ -303,7 +303,6 @@ impl Model<'_> {
     }
 
     /// Plain targets, sends, and whether a branch has ended because no edge matched.
-    #[allow(clippy::type_complexity)]
     fn routes(
         &mut self,
         next: &[Active],
@@ -332,15 +331,12 @@ impl Model<'_> {
             } else if !went.is_empty() {
                 for (name, argument) in went {
                     let target = name[1..].parse().unwrap();
-                    match argument {
-                        Some(argument) => {
-                            self.saw("send");
-                            sends.push((target, argument));
-                        }
-                        None => {
-                            self.saw("goto");
-                            plain.push(target);
-                        }
+                    if let Some(argument) = argument {
+                        self.saw("send");
+                        sends.push((target, argument));
+                    } else {
+                        self.saw("goto");
+                        plain.push(target);
                     }
                 }
             } else {

@@ -334,7 +334,6 @@ impl Maker<'_> {
                     if self.tape.chance(150) {
                         let value = match name {
                             "n" => self.tape.number(),
-                            "s" => self.tape.word(),
                             "l" => V::List((0..self.tape.pick(4)).map(|_| self.tape.value()).collect()),
                             "o" => map([("k", self.tape.value())]),
                             "b" => V::Bool(self.tape.chance(128)),

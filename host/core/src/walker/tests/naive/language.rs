@@ -259,10 +259,10 @@ fn is(op: &str, found: &V, value: &V) -> bool {
     match op {
         "eq" => found == value,
         "ne" => found != value,
-        "gt" => ordered().is_some_and(|order| order.is_gt()),
-        "gte" => ordered().is_some_and(|order| order.is_ge()),
-        "lt" => ordered().is_some_and(|order| order.is_lt()),
-        "lte" => ordered().is_some_and(|order| order.is_le()),
+        "gt" => ordered().is_some_and(std::cmp::Ordering::is_gt),
+        "gte" => ordered().is_some_and(std::cmp::Ordering::is_ge),
+        "lt" => ordered().is_some_and(std::cmp::Ordering::is_lt),
+        "lte" => ordered().is_some_and(std::cmp::Ordering::is_le),
         "in" => matches!(value, V::List(items) if items.contains(found)),
         "exists" => *found != V::Null,
         "contains" => match (found, value) {

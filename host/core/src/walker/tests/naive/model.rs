@@ -405,13 +405,11 @@ impl<'g> Model<'g> {
             V::Text(text) => serde_json::from_str(text).ok().map(|value| V::of(&value)),
             _ => None,
         };
-        match parsed.unwrap_or(over) {
-            V::List(items) => Ok(Some(items)),
-            _ => {
-                self.saw("over is no list");
-                Err(BAD_INPUT)
-            }
+        if let V::List(items) = parsed.unwrap_or(over) {
+            return Ok(Some(items));
         }
+        self.saw("over is no list");
+        Err(BAD_INPUT)
     }
 
     fn run_node(

@@ -168,7 +168,7 @@ impl<'g> Real<'g> {
                 Effect::Abort { .. } => panic!("nothing is given up on in a random case"),
                 Effect::Finish(status) => assert!(status.is_end()),
                 Effect::Suspend(status) => assert!(!status.is_end() && status != Status::Running),
-                _ => {}
+                Effect::Emit(_) => {}
             }
         }
         Ok(())
