@@ -224,7 +224,7 @@ fn difference(
 fn the_walker_agrees_with_a_naive_model() {
     let cases = std::env::var("MODEL_CASES").ok().and_then(|cases| cases.parse().ok());
     let cases = cases.unwrap_or(if cfg!(debug_assertions) { CASES / 40 } else { CASES });
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 50_000, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, max_shrink_time: 20_000, ..Config::default() };
     let reached: RefCell<BTreeMap<&'static str, u32>> = RefCell::default();
     let result = TestRunner::new(config).run(&sketches(), |sketch| {
         let rules = compare(&sketch).map_err(TestCaseError::fail)?;

@@ -288,6 +288,6 @@ impl<'g> Real<'g> {
             }),
             Reply::Echo => panic!("an echo is made into a result"),
         };
-        TaskReport { result, fuel: 1, warnings: Vec::new() }
+        TaskReport::new(result, 1)
     }
 }
