@@ -231,10 +231,7 @@ fn check_default(node: &Node, reducer: Reducer, problems: &Problems) {
             (matches!(node.value, Yaml::List(_)), "a list")
         }
         Reducer::Merge => (matches!(node.value, Yaml::Mapping(_)), "a mapping"),
-        Reducer::Sum => (matches!(node.value, Yaml::Number(_)), "a number"),
-        Reducer::Min | Reducer::Max => {
-            (matches!(node.value, Yaml::Number(_) | Yaml::Text(_)), "a number or a text")
-        }
+        Reducer::Sum | Reducer::Min | Reducer::Max => (matches!(node.value, Yaml::Number(_)), "a number"),
         Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked => (true, ""),
     };
     if !fits {

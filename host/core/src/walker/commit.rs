@@ -13,7 +13,7 @@ use super::reduce::{FoldError, Write};
 use super::routes::{code_of, failure_document, node_failure};
 use super::superstep::{Superstep, Task, TaskState};
 use super::telling::{Updates, updates};
-use crate::graph::{NodeIndex, NodeKind, OnItemError, OnMaxSteps};
+use crate::graph::{Foreach, Node, NodeIndex, NodeKind, OnItemError, OnMaxSteps};
 use crate::node::{Failure, Outcome};
 use crate::record::{Canonical, Checkpoint, End, EndedBy, ErrorCode, RunError, Source, Status, TaskSummary};
 use crate::template::{Root, Scope};
@@ -77,10 +77,11 @@ impl Walker {
     }
 
     fn commit(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let Some(superstep) = self.superstep.take() else { return };
+        let Some(mut superstep) = self.superstep.take() else { return };
         let mut warnings = Vec::new();
-        let prepared = self.node_results(&superstep, &mut warnings);
-        let outcome = prepared.and_then(|results| {
+        let assigned = self.assign_lists(&mut superstep, &mut warnings);
+        let outcome = assigned.and_then(|()| {
+            let results = self.node_results(&superstep);
             let (writes, updates) = self.writes(&superstep, &results);
             let sequence = self.sequence + 1;
             let (undo, changed) =
@@ -125,40 +126,56 @@ impl Walker {
     }
 
     /// What each active node came to, as its edges and its `collect` read it.
-    fn node_results<'a>(
-        &self,
-        superstep: &'a Superstep,
-        warnings: &mut Vec<String>,
-    ) -> Result<Vec<NodeResult<'a>>, RunError> {
+    fn node_results<'a>(&self, superstep: &'a Superstep) -> Vec<NodeResult<'a>> {
         let mut results = Vec::with_capacity(superstep.activated.len());
         for (place, active) in superstep.activated.iter().enumerate() {
             let node = self.graph.node(active.node);
             if let Some(failure) = node_failure(node, superstep, place) {
                 let value = Cow::Owned(failure_document(failure));
-                results.push(NodeResult { value, assigned: Cow::Borrowed(&[]) });
+                results.push(NodeResult { value, assigned: &[] });
                 continue;
             }
             let tasks = &superstep.tasks[active.tasks.clone()];
-            let NodeKind::Foreach(foreach) = &node.kind else {
-                let (mut value, mut assigned) = (Cow::Owned(Value::Null), &[][..]);
-                if let [Task { state: TaskState::Done(answer), .. }] = tasks {
-                    assigned = &answer.assigned;
-                    if let Outcome::Result(result) = &*answer.outcome {
-                        value = Cow::Borrowed(result);
-                    }
-                }
-                results.push(NodeResult { value, assigned: Cow::Borrowed(assigned) });
+            if let NodeKind::Foreach(foreach) = &node.kind {
+                let assigned = match &active.assigned {
+                    Some(Ok(assigned)) => assigned.as_slice(),
+                    _ => &[],
+                };
+                results.push(NodeResult { value: Cow::Owned(list_of(foreach, tasks)), assigned });
                 continue;
-            };
-            let skips = foreach.on_item_error == OnItemError::Skip;
-            let kept = tasks.iter().filter(|task| !(skips && matches!(task.state, TaskState::Handled(_))));
-            let value = Value::Array(kept.map(|task| item_result(&task.state)).collect());
-            let assigned = self
-                .assign(node, active, None, &value, warnings)
-                .map_err(|failure| self.node_error(active.node, &failure))?;
-            results.push(NodeResult { value: Cow::Owned(value), assigned: Cow::Owned(assigned) });
+            }
+            let (mut value, mut assigned) = (Cow::Owned(Value::Null), &[][..]);
+            if let [Task { state: TaskState::Done(answer), .. }] = tasks {
+                assigned = &answer.assigned;
+                if let Outcome::Result(result) = &*answer.outcome {
+                    value = Cow::Borrowed(result);
+                }
+            }
+            results.push(NodeResult { value, assigned });
         }
-        Ok(results)
+        results
+    }
+
+    /// Lets each `foreach` assign from the list of its items' results. A failure is the node's, and goes where its
+    /// failures go.
+    fn assign_lists(&self, superstep: &mut Superstep, warnings: &mut Vec<String>) -> Result<(), RunError> {
+        for place in 0..superstep.activated.len() {
+            let active = &superstep.activated[place];
+            let node = self.graph.node(active.node);
+            let NodeKind::Foreach(foreach) = &node.kind else { continue };
+            if node.assign.is_empty() || node_failure(node, superstep, place).is_some() {
+                continue;
+            }
+            let list = list_of(foreach, &superstep.tasks[active.tasks.clone()]);
+            let assigned = self.assign(node, active, None, &list, warnings);
+            if let Err(failure) = &assigned
+                && let TaskState::Failed(failure) = self.give_up(node, failure.clone(), false)
+            {
+                return Err(self.node_error(active.node, &failure));
+            }
+            superstep.activated[place].assigned = Some(assigned);
+        }
+        Ok(())
     }
 
     /// All writes of the superstep by channel, each channel's in task order, and which node made which.
@@ -176,7 +193,7 @@ impl Walker {
                 writes.entry(channel.to_owned()).or_default().push(Write { node: active.node, value });
             };
             let result = &results[place];
-            for (channel, value) in &*result.assigned {
+            for (channel, value) in result.assigned {
                 write(channel, value.clone());
             }
             for task in &superstep.tasks[active.tasks.clone()] {
@@ -188,12 +205,7 @@ impl Walker {
                     }
                 }
                 if let TaskState::Handled(failure) = &task.state {
-                    let error = json!({
-                        "node": node.name,
-                        "error": failure.message,
-                        "category": failure.category.as_str(),
-                    });
-                    host.insert("_last_error".to_owned(), error);
+                    host.insert("_last_error".to_owned(), last_error(node, failure));
                 }
                 if task.attempt > 1 {
                     let known = || {
@@ -202,6 +214,9 @@ impl Walker {
                     let retries = retries.get_or_insert_with(known);
                     retries.insert(node.name.clone(), json!(task.attempt - 1));
                 }
+            }
+            if let Some(Err(failure)) = &active.assigned {
+                host.insert("_last_error".to_owned(), last_error(node, failure));
             }
             if let NodeKind::Foreach(foreach) = &node.kind
                 && let Some(collect) = &foreach.collect
@@ -342,6 +357,18 @@ struct Returned {
     output: Option<Value>,
 }
 
+/// A failure as `state._last_error` tells it.
+fn last_error(node: &Node, failure: &Failure) -> Value {
+    json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() })
+}
+
+/// The results of a `foreach`'s items, in their order.
+fn list_of(foreach: &Foreach, tasks: &[Task]) -> Value {
+    let skips = foreach.on_item_error == OnItemError::Skip;
+    let kept = tasks.iter().filter(|task| !(skips && matches!(task.state, TaskState::Handled(_))));
+    Value::Array(kept.map(|task| item_result(&task.state)).collect())
+}
+
 /// The result of a task that answered with one.
 fn item_result(state: &TaskState) -> Value {
     match state {
@@ -358,5 +385,5 @@ pub(super) struct NodeResult<'a> {
     /// What its edges and its `collect` read.
     pub(super) value: Cow<'a, Value>,
     /// What its `assign` writes.
-    assigned: Cow<'a, [(String, Value)]>,
+    assigned: &'a [(String, Value)],
 }

@@ -332,14 +332,17 @@ impl Walker {
     }
 }
 
-/// The handled failure of an active node, if it has one: of a `foreach`, one that its items' own rule did not handle.
+/// The handled failure of an active node, if it has one: of a `foreach`, one that its items' own rule did not handle, or
+/// that of its `assign`.
 pub(super) fn node_failure<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Option<&'a Failure> {
     let own_rule =
         matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.on_item_error != OnItemError::Fail);
-    superstep.tasks[superstep.activated[place].tasks.clone()].iter().find_map(|task| match &task.state {
+    let active = &superstep.activated[place];
+    let of_task = superstep.tasks[active.tasks.clone()].iter().find_map(|task| match &task.state {
         TaskState::Handled(failure) if !(own_rule && task.item.is_some()) => Some(failure),
         _ => None,
-    })
+    });
+    of_task.or_else(|| active.assigned.as_ref()?.as_ref().err())
 }
 
 /// A failure as edges read it in `result`.

@@ -152,6 +152,7 @@ impl Walker {
                 visit: *entered,
                 tasks: superstep.tasks.len()..superstep.tasks.len(),
                 reached: superstep.tasks.len(),
+                assigned: None,
             };
             self.make_node_tasks(&mut superstep, place, active, node);
             if superstep.tasks.len() as u64 > self.graph.max_fan_out {

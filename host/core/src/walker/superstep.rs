@@ -48,6 +48,8 @@ pub(super) struct Activated {
     pub(super) tasks: Range<usize>,
     /// Tasks before this one have been released, or will never be.
     pub(super) reached: usize,
+    /// What the `assign` of a `foreach` came to, once all its items have settled.
+    pub(super) assigned: Option<Result<Vec<(String, Value)>, Failure>>,
 }
 
 /// A task.

@@ -12,6 +12,19 @@ struct Outcome {
     result: V,
     writes: Vec<(&'static str, V)>,
     fault: Option<Fault>,
+    /// The failure is that of a `foreach`'s own assign.
+    by_assign: bool,
+}
+
+/// What comes of a node whose failure is handled.
+fn failed(fault: Fault, by_assign: bool) -> Outcome {
+    let result = map([
+        ("status", text("error")),
+        ("success", V::Bool(false)),
+        ("category", text(fault.0)),
+        ("error", text(fault.1)),
+    ]);
+    Outcome { result, writes: Vec::new(), fault: Some(fault), by_assign }
 }
 
 impl Model<'_> {
@@ -122,14 +135,8 @@ impl Model<'_> {
             Came::Handled(fault) if own_rule.is_none() || task.item.is_none() => Some(fault),
             _ => None,
         });
-        if let Some((category, message)) = fault {
-            let result = map([
-                ("status", text("error")),
-                ("success", V::Bool(false)),
-                ("category", text(category)),
-                ("error", text(message)),
-            ]);
-            return Ok(Outcome { result, writes: Vec::new(), fault });
+        if let Some(fault) = fault {
+            return Ok(failed(fault, false));
         }
         let value = |task: &Task| match &task.came {
             Came::Done(Reply::Result(value), _) => value.clone(),
@@ -140,7 +147,7 @@ impl Model<'_> {
                 Came::Done(_, writes) => writes.clone(),
                 _ => Vec::new(),
             };
-            return Ok(Outcome { result: value(tasks[0]), writes, fault });
+            return Ok(Outcome { result: value(tasks[0]), writes, fault, by_assign: false });
         }
         let kept =
             tasks.iter().filter(|task| own_rule != Some("skip") || !matches!(task.came, Came::Handled(_)));
@@ -151,9 +158,17 @@ impl Model<'_> {
         roots.insert("result", result.clone());
         let mut writes = Vec::new();
         for (channel, template) in &node.assign {
-            writes.push((*channel, self.fill(template, &roots).map_err(|_| "node_failed")?));
+            match self.fill(template, &roots) {
+                Ok(value) => writes.push((*channel, value)),
+                Err(fault) => {
+                    return match self.given_up(active.node, fault, false) {
+                        Came::Handled(fault) => Ok(failed(fault, true)),
+                        _ => Err("node_failed"),
+                    };
+                }
+            }
         }
-        Ok(Outcome { result, writes, fault })
+        Ok(Outcome { result, writes, fault, by_assign: false })
     }
 
     /// The writes to each key, in task order.
@@ -184,6 +199,9 @@ impl Model<'_> {
                     again = true;
                     retries.insert(name.clone(), V::Half(2 * i64::from(task.attempt - 1)));
                 }
+            }
+            if let (Some((category, _)), true) = (outcomes[at].fault, outcomes[at].by_assign) {
+                last_error = Some((name.clone(), category));
             }
             if let (Kind::Foreach { collect: Some(collect), .. }, None) =
                 (&self.graph.nodes[active.node].kind, outcomes[at].fault)

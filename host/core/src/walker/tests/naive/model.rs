@@ -490,7 +490,7 @@ impl<'g> Model<'g> {
         !self.interrupts.iter().any(|(id, ..)| id.starts_with(&prefix))
     }
 
-    fn given_up(&mut self, node: usize, fault: Fault, is_item: bool) -> Came {
+    pub(super) fn given_up(&mut self, node: usize, fault: Fault, is_item: bool) -> Came {
         let node = &self.graph.nodes[node];
         let rule = match &node.kind {
             Kind::Foreach { on_item_error, .. } if is_item && *on_item_error != "fail" => *on_item_error,

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::super::simulation::setup;
 use super::graph::{Doubles, Graph, Reply, Told};
 use super::model::{Answers, Fields, Operation, Seen};
 use super::value::V;
+use crate::graph::Reducer;
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::record::{Record, Status, ValueKind};
 use crate::time::Timestamp;
@@ -46,6 +49,11 @@ fn object(fields: &Fields) -> serde_json::Map<String, Value> {
 
 fn value(fields: &serde_json::Map<String, Value>) -> Fields {
     fields.iter().map(|(key, value)| (key.clone(), V::of(value))).collect()
+}
+
+/// A record as it is read back.
+fn through_text<T: Serialize + DeserializeOwned>(record: &T) -> T {
+    serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()
 }
 
 impl<'g> Real<'g> {
@@ -179,7 +187,16 @@ impl<'g> Real<'g> {
             Record::Task(task) => format!("task {}", task.task),
             Record::Answers(answers) => format!("answers {}", answers.task),
             Record::Status(_) => "status".to_owned(),
-            Record::Checkpoint(_) => {
+            Record::Checkpoint(checkpoint) => {
+                let untracked = |name: &str| {
+                    let found = self.graph.channels.iter().find(|channel| channel.name == name);
+                    found.is_some_and(|channel| channel.reducer == Reducer::Untracked)
+                };
+                assert!(!checkpoint.channels.keys().any(|name| untracked(name)), "untracked and stored");
+                assert!(
+                    !persist.values.iter().any(|value| untracked(&value.channel)),
+                    "untracked and stored"
+                );
                 self.stored.pending.clear();
                 self.stored.checkpoints.push(persist);
                 return;
@@ -209,14 +226,14 @@ impl<'g> Real<'g> {
         let (mut pending, mut answers, mut status) = (Vec::new(), Vec::new(), None);
         for record in self.stored.pending.values().cloned() {
             match record {
-                Record::Task(record) => pending.push(record),
-                Record::Answers(record) => answers.push(record),
-                Record::Status(record) => status = Some(record),
+                Record::Task(record) => pending.push(through_text(&record)),
+                Record::Answers(record) => answers.push(through_text(&record)),
+                Record::Status(record) => status = Some(through_text(&record)),
                 Record::Checkpoint(_) => {}
             }
         }
         let restored = Restored {
-            checkpoint: Clone::clone(checkpoint),
+            checkpoint: through_text(&**checkpoint),
             digest,
             values: values.into_values().flatten().collect(),
             pending,
