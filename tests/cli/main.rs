@@ -7,6 +7,7 @@ mod cases;
 mod edges;
 mod interrupted;
 mod making;
+mod items;
 mod place;
 mod readme;
 mod sessions;

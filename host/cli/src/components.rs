@@ -1,5 +1,6 @@
 //! From an item's id to a component that can be called: found, verified, compiled, granted, linked.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,12 +11,13 @@ use graph_core::capability::{
 use graph_core::graph::Node;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Description, Failure};
-use graph_core::trust::{Standing, TrustStore, VerifiedComponent};
+use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
 use graph_engine::{Engine, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::items::{self, FindError, Found, Places};
+use crate::primaries::Primaries;
 use crate::project;
 
 /// What components are made from.
@@ -31,6 +33,10 @@ pub struct Components {
     pub manifest: Arc<Manifest>,
     /// Whether components without a signature are let in.
     pub allow_unsigned: bool,
+    /// The texts that the run has kept, for those that are not there any more.
+    pub kept_texts: Arc<BTreeMap<String, String>>,
+    /// The key with which the user lets the run sign.
+    pub signing_key: Option<SigningKey>,
 }
 
 /// A component that has been let in and compiled.
@@ -78,6 +84,7 @@ impl AdmitError {
             Self::Find(error @ FindError::Missing { .. }) => Error::not_found(error.to_string())
                 .help("name the folder it lies in with --items DIR, or put it into the project's .ai/tools"),
             Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()),
+            Self::Find(error @ FindError::Outside { .. }) => Error::denied(error.to_string()),
             Self::Graph { .. } => Error::invalid(self.to_string())
                 .help("put the child graph's nodes into this graph, or make the item a component"),
             Self::Refused(error) => error,
@@ -88,7 +95,7 @@ impl AdmitError {
     }
 
     /// The failure of a task that dispatches the item.
-    fn failure(self) -> Failure {
+    pub(crate) fn failure(self) -> Failure {
         let category = match &self {
             Self::Find(_) | Self::Graph { .. } => Category::Permanent,
             Self::Refused(_) | Self::Undeclared { .. } => Category::Denied,
@@ -117,6 +124,15 @@ impl fmt::Display for AdmitError {
 }
 
 impl Components {
+    /// What can be done with items besides running them.
+    pub fn primaries(&self) -> Primaries {
+        let dispatch = self.manifest.dispatch();
+        let mut primaries = Primaries::new(&self.places, &self.trust, dispatch, self.allow_unsigned);
+        primaries.texts.kept = Arc::clone(&self.kept_texts);
+        primaries.signing_key.clone_from(&self.signing_key);
+        primaries
+    }
+
     /// Finds, verifies and compiles an item. It blocks.
     pub fn admit(&self, item: &str) -> Result<Admitted, AdmitError> {
         let (path, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {

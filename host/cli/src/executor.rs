@@ -8,16 +8,19 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use graph_core::capability::DispatchPatterns;
 use graph_core::graph::{Graph, ItemType, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::walker::{CustomEvent, TaskReport, TaskSpec};
 use graph_engine::{Call, EventRecord, Level, LogLine, PreparedNode};
+use graph_store::CheckpointStore;
 
 use crate::components::Components;
 use crate::driver::TaskExecutor;
 use crate::output::{self, Output, printable, styled};
 use crate::preflight::{Plan, PlannedId};
+use crate::primaries::{Primaries, Request};
 use crate::report::one_line;
 
 /// An attempt that is over sooner than this is done by the driver's own thread.
@@ -36,6 +39,7 @@ pub struct ComponentExecutor {
 
 struct Shared {
     components: Components,
+    primaries: Primaries,
     graph: Arc<Graph>,
     /// By node, then by item.
     ready: Vec<RwLock<HashMap<String, Arc<Ready>>>>,
@@ -60,6 +64,9 @@ impl Ready {
 impl ComponentExecutor {
     /// Takes over what a plan has linked.
     pub fn new(components: Components, graph: Arc<Graph>, plan: Plan, output: Output, quiet: bool) -> Self {
+        let mut primaries = components.primaries();
+        primaries.pinned =
+            plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
         let mut ready: Vec<HashMap<String, Arc<Ready>>> =
             graph.nodes.iter().map(|_| HashMap::new()).collect();
         for planned in plan.nodes {
@@ -71,7 +78,16 @@ impl ComponentExecutor {
             }
         }
         let ready = ready.into_iter().map(RwLock::new).collect();
-        Self { shared: Arc::new(Shared { components, graph, ready, output, quiet }) }
+        Self { shared: Arc::new(Shared { components, primaries, graph, ready, output, quiet }) }
+    }
+
+    /// Keeps the text of every item that a task reads in this store.
+    #[must_use]
+    pub fn keeping(mut self, store: Arc<dyn CheckpointStore>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.primaries.store = Some(store);
+        }
+        self
     }
 }
 
@@ -87,6 +103,9 @@ impl TaskExecutor for ComponentExecutor {
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
         let shared = Arc::clone(&self.shared);
         async move {
+            if (spec.primary, spec.item_type) != (Primary::Execute, ItemType::Tool) {
+                return shared.with_text(spec).await;
+            }
             match shared.ready(&spec).await {
                 Ok(ready) => shared.call(&ready, &spec).await,
                 Err(failure) => TaskReport::new(Err(failure), 0),
@@ -130,11 +149,6 @@ impl Shared {
         if let Some(ready) = self.known(spec) {
             return Ok(ready);
         }
-        if spec.primary != Primary::Execute || spec.item_type != ItemType::Tool {
-            let (primary, kind) = (spec.primary.as_str(), spec.item_type.as_str());
-            let message = format!("this version does not carry out `{primary} {kind}`");
-            return Err(Failure::new(Category::Permanent, message));
-        }
         let (shared, item, node) = (Arc::clone(self), spec.item_id.clone(), spec.node);
         let (prepared, limits) = tokio::task::spawn_blocking(move || {
             shared.components.prepare_late(&item, shared.graph.node(node))
@@ -151,6 +165,33 @@ impl Shared {
                 .insert(spec.item_id.clone(), Arc::clone(&ready));
         }
         Ok(ready)
+    }
+
+    /// Loads, searches or signs an item, or fills a directive in.
+    async fn with_text(self: Arc<Self>, spec: TaskSpec) -> TaskReport {
+        let done = tokio::task::spawn_blocking(move || {
+            let node = self.graph.nodes.get(spec.node.0 as usize);
+            let narrowed = node
+                .and_then(|node| node.capabilities.as_ref()?.dispatch.as_deref())
+                // The patterns were checked with the document; one that cannot be read permits nothing.
+                .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
+            self.primaries.perform(Request {
+                primary: spec.primary,
+                item_type: spec.item_type,
+                item_id: &spec.item_id,
+                params: &spec.params,
+                narrowed: narrowed.as_ref(),
+                most_output: spec.limits.output,
+            })
+        });
+        done.await.unwrap_or_else(|error| {
+            let message = format!("the item could not be used: {error}");
+            TaskReport {
+                result: Err(Failure::new(Category::Internal, message)),
+                fuel: 0,
+                warnings: Vec::new(),
+            }
+        })
     }
 
     async fn call(&self, ready: &Ready, spec: &TaskSpec) -> TaskReport {

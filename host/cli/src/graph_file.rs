@@ -50,13 +50,17 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
             Error::usage("the name of the graph is empty").help("name the graph's file, or an item id")
         );
     }
+    if name.starts_with("oci://") {
+        return Err(Error::usage(format!(
+            "`{}` is in a registry, and this version does not fetch graphs from registries",
+            printable(name)
+        ))
+        .help("fetch the graph and its components with another tool, and name the file"));
+    }
     let path = Path::new(name);
     let looks_like_a_file =
         path.extension().is_some() || name.contains(std::path::MAIN_SEPARATOR) && path.exists();
     if looks_like_a_file || path.is_file() {
-        if name.starts_with("oci://") {
-            return Err(Error::usage("this version does not fetch graphs from registries".to_owned()));
-        }
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) && path.is_file()
         {
             return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))

@@ -59,6 +59,11 @@ impl Home {
         &self.cache
     }
 
+    /// `installed/`: items that came from elsewhere, with a folder for each type as in `.ai`.
+    pub fn installed(&self) -> PathBuf {
+        self.root.join("installed")
+    }
+
     /// `identity.pem`: the key with which this host signs checkpoints.
     pub fn identity_file(&self) -> PathBuf {
         self.root.join("identity.pem")

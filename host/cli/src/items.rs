@@ -1,11 +1,15 @@
 //! From an item's id to the files that it stands for.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graph_core::diagnostic::nearest;
+use graph_core::graph::ItemType;
 use graph_core::trust::{TrustStore, VerifiedComponent, VerifyError};
+use serde::Serialize;
 
 use crate::context::now;
 use crate::error::{Error, Result};
@@ -17,10 +21,37 @@ use crate::project::{self, MARK};
 /// The largest component that is read, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;
 
-/// The folders in which items are looked for, the first one first.
+/// How many items a folder is looked through for.
+const MOST_ITEMS: usize = 10_000;
+/// How deep folders of items may lie inside each other.
+const DEEPEST: usize = 16;
+
+/// Where an item comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Space {
+    /// A folder that the command line names.
+    Named,
+    /// The project.
+    Project,
+    /// The user's space.
+    User,
+    /// What is installed in the user's space.
+    Installed,
+}
+
+/// Finds items by their ids, wherever they lie: in the folders of `--items`, then in the project, then in the user's
+/// space, then among what is installed there. The first one found counts.
 #[derive(Clone, Debug)]
 pub struct Places {
-    folders: Vec<PathBuf>,
+    roots: Vec<Root>,
+}
+
+/// A folder with items of all types.
+#[derive(Clone, Debug)]
+struct Root {
+    space: Space,
+    folder: PathBuf,
 }
 
 /// What an id stands for.
@@ -40,6 +71,17 @@ pub enum Found {
     },
 }
 
+/// The file of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemFile {
+    /// The item's id.
+    pub id: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub space: Space,
+}
+
 /// Why an id stands for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
@@ -49,51 +91,195 @@ pub enum FindError {
     )]
     Malformed(String),
     /// There is no such item.
-    #[error("there is no item `{id}`: neither {file}.wasm nor {file}.yaml is in {}", places.join(", "))]
+    #[error("there is no {} `{id}`: {} in {}{}", noun(*item_type), looked_for(*item_type, file), places.join(", "), meant(nearest.as_deref()))]
     Missing {
         /// The id.
         id: String,
+        /// What kind of item was looked for.
+        item_type: ItemType,
         /// The id without its version.
         file: String,
         /// Where it was looked for.
         places: Vec<String>,
+        /// The id that was perhaps meant.
+        nearest: Option<String>,
+    },
+    /// It is a link to something that lies elsewhere.
+    #[error("`{id}` is not read: {file} leads out of {folder}")]
+    Outside {
+        /// The id.
+        id: String,
+        /// The link.
+        file: String,
+        /// The folder that it leads out of.
+        folder: String,
     },
 }
 
+const fn noun(item_type: ItemType) -> &'static str {
+    match item_type {
+        ItemType::Tool => "item",
+        ItemType::Knowledge => "knowledge",
+        ItemType::Directive => "directive",
+    }
+}
+
+fn looked_for(item_type: ItemType, file: &str) -> String {
+    match extensions(item_type) {
+        [only] => format!("no {file}.{only} is"),
+        [first, second, ..] => format!("neither {file}.{first} nor {file}.{second} is"),
+        [] => String::new(),
+    }
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
+}
+
+/// What the files of items end in, the first one first.
+const fn extensions(item_type: ItemType) -> &'static [&'static str] {
+    match item_type {
+        ItemType::Tool => &["wasm", "yaml", "yml"],
+        ItemType::Knowledge => &["md", "yaml", "yml"],
+        ItemType::Directive => &["md"],
+    }
+}
+
+impl Root {
+    /// The folders of its items of a type. `--items DIR` may name a folder of tools, or one with a folder for each type.
+    fn folders(&self, item_type: ItemType) -> Vec<PathBuf> {
+        let name = match item_type {
+            ItemType::Tool => "tools",
+            ItemType::Knowledge => "knowledge",
+            ItemType::Directive => "directives",
+        };
+        match (self.space, item_type) {
+            (Space::Named, ItemType::Tool) => vec![self.folder.clone(), self.folder.join(name)],
+            _ => vec![self.folder.join(name)],
+        }
+    }
+}
+
 impl Places {
-    /// The folders of `--items`, then those of the project, then those of the user's space.
+    /// The folders of `--items`, then those of the project, then those of the user's space, then what is installed.
     pub fn new(items: &[PathBuf], project: Option<&Path>, home: &Home) -> Self {
-        let tools = |root: &Path| root.join(MARK).join("tools");
-        let mut folders = items.to_vec();
-        folders.extend(project.map(tools));
-        folders.push(tools(home.root()));
-        Self { folders }
+        let root = |space, folder: PathBuf| Root { space, folder };
+        let mut roots: Vec<_> = items.iter().map(|folder| root(Space::Named, folder.clone())).collect();
+        roots.extend(project.map(|project| root(Space::Project, project.join(MARK))));
+        roots.push(root(Space::User, home.root().join(MARK)));
+        roots.push(root(Space::Installed, home.installed()));
+        Self { roots }
     }
 
-    /// Finds an item by its id, `a/b` or `a/b@1.2.0`.
+    /// Finds a tool by its id, `a/b` or `a/b@1.2.0`.
     pub fn find(&self, item: &str) -> Result<Found, FindError> {
+        let file = self.file(ItemType::Tool, item)?;
+        Ok(match file.path.extension() {
+            Some(extension) if extension == "wasm" => {
+                let envelope = envelope_path(&file.path);
+                Found::Component { envelope: envelope.is_file().then_some(envelope), path: file.path }
+            }
+            _ => Found::Graph { path: file.path },
+        })
+    }
+
+    /// Finds the file of an item of any type.
+    pub fn file(&self, item_type: ItemType, item: &str) -> Result<ItemFile, FindError> {
         let (id, version) = item.split_once('@').map_or((item, None), |(id, version)| (id, Some(version)));
         if !is_id(id) || version.is_some_and(str::is_empty) {
             return Err(FindError::Malformed(printable(item).into_owned()));
         }
-        for folder in &self.folders {
-            let path = folder.join(format!("{id}.wasm"));
-            if path.is_file() {
-                let envelope = envelope_path(&path);
-                return Ok(Found::Component { envelope: envelope.is_file().then_some(envelope), path });
-            }
-            for extension in ["yaml", "yml"] {
+        for (space, folder) in self.folders(item_type) {
+            for extension in extensions(item_type) {
                 let path = folder.join(format!("{id}.{extension}"));
                 if path.is_file() {
-                    return Ok(Found::Graph { path });
+                    if item_type != ItemType::Tool && !stays_in(&path, &folder) {
+                        let (file, folder) = (project::shown(&path), project::shown(&folder));
+                        return Err(FindError::Outside { id: id.to_owned(), file, folder });
+                    }
+                    return Ok(ItemFile { id: id.to_owned(), path, space });
                 }
             }
         }
+        let known = self.list(item_type);
         Err(FindError::Missing {
             id: item.to_owned(),
+            item_type,
             file: id.to_owned(),
-            places: self.folders.iter().map(|folder| project::shown(folder)).collect(),
+            places: self.shown(item_type),
+            nearest: nearest(id, known.iter().map(|file| file.id.as_str())).map(str::to_owned),
         })
+    }
+
+    /// Every item of a type, in order of ids; of several with one id, the one that counts. At most 10,000 of each folder.
+    pub fn list(&self, item_type: ItemType) -> Vec<ItemFile> {
+        let mut found: BTreeMap<String, ItemFile> = BTreeMap::new();
+        for (space, folder) in self.folders(item_type) {
+            let mut files = Vec::new();
+            list_below(&folder, "", 0, extensions(item_type), &mut files);
+            files.retain(|(_, path)| item_type == ItemType::Tool || stays_in(path, &folder));
+            for (id, path) in files {
+                found.entry(id.clone()).or_insert(ItemFile { id, path, space });
+            }
+        }
+        found.into_values().collect()
+    }
+
+    fn folders(&self, item_type: ItemType) -> impl Iterator<Item = (Space, PathBuf)> {
+        self.roots
+            .iter()
+            .flat_map(move |root| root.folders(item_type).into_iter().map(|folder| (root.space, folder)))
+    }
+
+    /// Where items of a type are looked for, for messages: a folder of tools named by `--items` is named once.
+    fn shown(&self, item_type: ItemType) -> Vec<String> {
+        let folders = self.roots.iter().filter_map(|root| root.folders(item_type).into_iter().next());
+        folders.map(|folder| project::shown(&folder)).collect()
+    }
+}
+
+/// Whether a file lies below a folder, wherever links lead: a text is shown to whoever may load it, so a project that a
+/// stranger made must not name files outside of it.
+fn stays_in(path: &Path, folder: &Path) -> bool {
+    match (fs::canonicalize(path), fs::canonicalize(folder)) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// The files below a folder that may be items, in order of names; within one name, in order of extensions. Links to
+/// folders are not followed: they could lead in a circle, or out of the space.
+fn list_below(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    extensions: &[&str],
+    files: &mut Vec<(String, PathBuf)>,
+) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    let rank = |path: &Path| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extensions.iter().position(|known| Some(*known) == extension)
+    };
+    entries.sort_by_key(|entry| (entry.path().with_extension(""), rank(&entry.path())));
+    for entry in entries {
+        if files.len() >= MOST_ITEMS {
+            return;
+        }
+        let path = entry.path();
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            if depth < DEEPEST && is_id(&name) {
+                list_below(&path, &format!("{prefix}{name}/"), depth + 1, extensions, files);
+            }
+        } else if rank(&path).is_some() && path.is_file() {
+            let id = format!("{prefix}{name}");
+            if is_id(&id) {
+                files.push((id, path));
+            }
+        }
     }
 }
 
@@ -102,6 +288,27 @@ pub fn envelope_path(component: &Path) -> PathBuf {
     let mut name = component.as_os_str().to_owned();
     name.push(".dsse.json");
     PathBuf::from(name)
+}
+
+/// What kind of item a file holds, by where it lies: below `.ai/tools`, `.ai/knowledge` or `.ai/directives`. A Markdown
+/// file elsewhere is a directive where its text declares one, and knowledge otherwise; anything else is a tool.
+pub fn type_of_file(path: &Path, text: impl FnOnce() -> Option<String>) -> ItemType {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let below =
+        |name: &str| absolute.ancestors().skip(1).any(|folder| folder.ends_with(Path::new(MARK).join(name)));
+    if below("tools") {
+        ItemType::Tool
+    } else if below("knowledge") {
+        ItemType::Knowledge
+    } else if below("directives") {
+        ItemType::Directive
+    } else if path.extension().is_none_or(|extension| extension != "md") {
+        ItemType::Tool
+    } else if text().is_some_and(|text| text.contains("<directive") || text.contains("{input:")) {
+        ItemType::Directive
+    } else {
+        ItemType::Knowledge
+    }
 }
 
 /// The item id of a file: its path below the nearest `.ai/tools`, or else its name, both without the extension.
@@ -196,6 +403,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_file_holds_follows_from_where_it_lies() {
+        let kind = |path: &str, text: &str| type_of_file(Path::new(path), || Some(text.to_owned()));
+        assert_eq!(kind("/p/.ai/knowledge/a/b.yaml", ""), ItemType::Knowledge);
+        assert_eq!(kind("/p/.ai/directives/b.md", ""), ItemType::Directive);
+        assert_eq!(kind("/p/.ai/tools/knowledge/b.yaml", ""), ItemType::Tool);
+        assert_eq!(kind("/p/b.yaml", ""), ItemType::Tool);
+        assert_eq!(kind("/p/b.md", "```xml\n<directive name='b'/>\n```"), ItemType::Directive);
+        assert_eq!(kind("/p/b.md", "# B"), ItemType::Knowledge);
+    }
+
+    #[test]
     fn a_graph_called_graph_has_the_name_of_its_folder() {
         assert_eq!(id_of_graph(Path::new("/p/examples/project-stats/graph.yaml")), "project-stats");
         assert_eq!(id_of_graph(Path::new("/p/examples/project-stats/other.yaml")), "other");
@@ -208,7 +426,16 @@ mod tests {
     fn items_resolve_in_order_and_never_leave_their_folders() {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
-        for path in ["one/a", "project/.ai/tools/a", "project/.ai/tools/b", "home/.ai/tools/c"] {
+        for path in [
+            "one/a",
+            "one/knowledge/a",
+            "project/.ai/tools/a",
+            "project/.ai/tools/b",
+            "project/.ai/knowledge/a",
+            "home/.ai/tools/c",
+            "home/installed/tools/c",
+            "home/installed/directives",
+        ] {
             fs::create_dir_all(at(path)).unwrap();
         }
         fs::write(at("one/a/x.wasm"), "").unwrap();
@@ -230,7 +457,40 @@ mod tests {
         for bad in ["../secret", "/etc/passwd", "a//x", "a/x@", "", "a/x\u{0}", "a/\u{202e}x", "."] {
             assert!(matches!(places.find(bad), Err(FindError::Malformed(_))), "{bad:?}");
         }
-        let message = places.find("a/missing").unwrap_err().to_string();
-        assert!(message.contains("a/missing") && message.contains("one"), "{message}");
+        let message = places.find("c/y").unwrap_err().to_string();
+        assert!(
+            message.contains("neither c/y.wasm nor c/y.yaml is in") && message.contains("one"),
+            "{message}"
+        );
+        assert!(message.ends_with("; did you mean `c/z`?"), "{message}");
+        fs::write(at("home/installed/tools/c/z.wasm"), "").unwrap();
+        fs::write(at("home/installed/tools/c/w.yml"), "").unwrap();
+        assert_eq!(
+            places.find("c/z").unwrap(),
+            unsigned,
+            "the user's own item counts before an installed one"
+        );
+        assert!(places.find("c/w").is_ok());
+
+        for path in ["one/knowledge/a/k.yaml", "project/.ai/knowledge/a/k.md", "project/.ai/knowledge/l.md"] {
+            fs::write(at(path), "").unwrap();
+        }
+        fs::write(at("home/installed/directives/d.md"), "").unwrap();
+        let listed = |item_type| -> Vec<_> {
+            places.list(item_type).into_iter().map(|file| (file.id, file.space)).collect()
+        };
+        let expected = [("a/k".to_owned(), Space::Named), ("l".to_owned(), Space::Project)];
+        assert_eq!(listed(ItemType::Knowledge), expected);
+        assert_eq!(listed(ItemType::Directive), [("d".to_owned(), Space::Installed)]);
+        assert_eq!(places.file(ItemType::Knowledge, "a/k").unwrap().path, at("one/knowledge/a/k.yaml"));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("secret.wasm"), at("project/.ai/knowledge/out.md")).unwrap();
+            let outside = places.file(ItemType::Knowledge, "out");
+            assert!(matches!(outside, Err(FindError::Outside { .. })), "{outside:?}");
+            assert_eq!(listed(ItemType::Knowledge).len(), 2);
+        }
+        let message = places.file(ItemType::Directive, "l").unwrap_err().to_string();
+        assert!(message.starts_with("there is no directive `l`: no l.md is in"), "{message}");
     }
 }

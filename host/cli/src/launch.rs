@@ -95,6 +95,7 @@ impl Scene {
             manifest: manifest.digest(),
             engine: engine.digest(),
             components: std::collections::BTreeMap::new(),
+            texts: std::collections::BTreeMap::new(),
             grants: std::collections::BTreeMap::new(),
         };
         let components = components(engine, places, trust, manifest, sources.allow_unsigned);
@@ -146,7 +147,15 @@ pub fn components(
     manifest: Manifest,
     allow_unsigned: bool,
 ) -> Components {
-    Components { engine, places, trust, manifest: Arc::new(manifest), allow_unsigned }
+    Components {
+        engine,
+        places,
+        trust,
+        manifest: Arc::new(manifest),
+        allow_unsigned,
+        kept_texts: Arc::default(),
+        signing_key: None,
+    }
 }
 
 /// The engine, with the user's cache of compiled components.
@@ -269,6 +278,9 @@ pub fn begin(
     let (graph_text, manifest_text) = (kept_text(&graph.document), kept_text(&components.manifest.to_json()));
     let inputs = inputs_digest(&setup.inputs);
     let text = |(digest, text): (Digest, String)| Snapshot { digest, text: text.into() };
+    let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
+    let texts: Vec<_> =
+        texts.map(|text| Snapshot { digest: text.digest, text: text.content.as_str().into() }).collect();
     let new = NewRun {
         row: RunRow {
             run_id: run.clone(),
@@ -301,7 +313,10 @@ pub fn begin(
             text((inputs, json::canonical_string(&setup.inputs))),
             text(manifest_text),
             text((pins_digest, pins_text)),
-        ],
+        ]
+        .into_iter()
+        .chain(texts)
+        .collect(),
     };
     store.create_run(&new)?;
     let guard = store.acquire(&run, &runs::this_process())?;
@@ -324,7 +339,8 @@ pub(crate) fn drive_with(
     context: &Context,
     quiet: bool,
 ) -> Result<Driver> {
-    let executor = Arc::new(ComponentExecutor::new(components, graph, plan, context.output, quiet));
+    let executor = ComponentExecutor::new(components, graph, plan, context.output, quiet);
+    let executor = Arc::new(executor.keeping(Arc::clone(&store)));
     let parts =
         Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
     Driver::new(walker, run, parts).map_err(|error| {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::preflight::Plan;
+use crate::texts::{self, Text};
 
 /// What a run is pinned to. Its digest stands in every checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct Pins {
     pub engine: Digest,
     /// The components, by item id.
     pub components: BTreeMap<String, Digest>,
+    /// The knowledge and directives that the graph names, as `knowledge acme/x.md`: the text without its signature line.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub texts: BTreeMap<String, Digest>,
     /// The effective grants, by node.
     pub grants: BTreeMap<String, Digest>,
 }
@@ -47,6 +51,9 @@ impl Pins {
             item.as_ref().ok().map(|admitted| (id.clone(), *admitted.verified.digest()))
         });
         self.components = components.collect();
+        let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
+        let key = |text: &Text| texts::key(text.item_type, &text.id, text.format);
+        self.texts = texts.map(|text| (key(text), text.digest)).collect();
         let grants = plan
             .nodes
             .iter()
@@ -68,7 +75,7 @@ impl Pins {
             .map_err(|error| Error::integrity(format!("what the run is pinned to cannot be read: {error}")))
     }
 
-    /// What differs in the components and their grants, a line each.
+    /// What differs in the components, texts and grants, a line each.
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let mut lines = Vec::new();
         for (id, digest) in &self.components {
@@ -86,6 +93,17 @@ impl Pins {
                 .filter(|id| !self.components.contains_key(*id))
                 .map(|id| format!("component `{id}` is new")),
         );
+        for (text, digest) in &self.texts {
+            match now.texts.get(text) {
+                Some(found) if found == digest => {}
+                Some(found) => {
+                    lines.push(format!("the {text} was {} and is {}", digest.short(), found.short()));
+                }
+                None => lines.push(format!("the {text} ({}) is not used any more", digest.short())),
+            }
+        }
+        let new = now.texts.keys().filter(|text| !self.texts.contains_key(*text));
+        lines.extend(new.map(|text| format!("the {text} is new")));
         if lines.is_empty() {
             let changed = self.grants.iter().filter(|(node, grant)| now.grants.get(*node) != Some(grant));
             lines.extend(changed.map(|(node, _)| format!("what node `{node}` is granted has changed")));

@@ -1,20 +1,25 @@
 //! Everything that can be known before a run starts: which items it dispatches, who vouches for them, what each is
 //! granted, and what is missing. Nothing of the graph runs here.
 
+mod texts;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use graph_core::capability::{EffectiveGrant, Refusal, capability_name};
 use graph_core::graph::{Action, Graph, ItemType, Node, NodeIndex, Primary};
 use graph_core::schema::InputSchema;
-use graph_core::trust::Standing;
+use graph_core::trust::{Standing, TextStanding};
 use graph_engine::PreparedNode;
 use serde_json::{Value, json};
 
 use crate::components::{Admitted, Components, cannot_prepare};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::graph_file::standing_json;
 use crate::output::printable;
+use crate::texts::Text;
 
 /// What a graph is about to do.
 #[derive(Debug)]
@@ -23,6 +28,8 @@ pub struct Plan {
     pub nodes: Vec<PlannedNode>,
     /// The items that they name, by id.
     pub items: BTreeMap<String, Result<Admitted, PlanProblem>>,
+    /// The knowledge and directives that they name, by type and id.
+    pub texts: BTreeMap<(&'static str, String), Result<Arc<Text>, PlanProblem>>,
 }
 
 /// A node with an action.
@@ -48,7 +55,7 @@ pub struct PlannedNode {
 /// Which item a node dispatches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlannedId {
-    /// This one.
+    /// This one; empty for a search over everything.
     Literal(String),
     /// One that is known when it is dispatched.
     Template(String),
@@ -115,29 +122,28 @@ impl Plan {
     /// As [`Plan::make`], for those nodes alone whose action is `wanted`.
     pub async fn make_for(graph: &Graph, components: &Components, wanted: impl Fn(&Action) -> bool) -> Self {
         let mut items: BTreeMap<String, Result<Admitted, PlanProblem>> = BTreeMap::new();
+        let mut texts = BTreeMap::new();
         let mut schemas = HashMap::new();
         let mut nodes = Vec::new();
         for (index, node) in graph.indexed() {
             let Some(action) = node.action.as_ref().filter(|action| wanted(action)) else { continue };
             let mut planned = outline(index, node, action, components);
-            if let PlannedId::Literal(id) = planned.item.clone() {
-                if carried_out(action, &mut planned) {
-                    let admitted = items
-                        .entry(id.clone())
-                        .or_insert_with(|| components.admit(&id).map_err(|error| error.into_error().into()));
-                    match admitted {
-                        Ok(admitted) => {
-                            look_at(components, admitted, node, action, &mut planned, &mut schemas).await;
-                        }
-                        Err(problem) => planned.problems.push(problem.clone()),
+            if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
+                texts::look_at(components, action, &mut planned, &mut texts);
+            } else if let PlannedId::Literal(id) = planned.item.clone() {
+                let admitted = items
+                    .entry(id.clone())
+                    .or_insert_with(|| components.admit(&id).map_err(|error| error.into_error().into()));
+                match admitted {
+                    Ok(admitted) => {
+                        look_at(components, admitted, node, action, &mut planned, &mut schemas).await;
                     }
+                    Err(problem) => planned.problems.push(problem.clone()),
                 }
-            } else {
-                carried_out(action, &mut planned);
             }
             nodes.push(planned);
         }
-        Self { nodes, items }
+        Self { nodes, items, texts }
     }
 
     /// Nodes whose dispatch the manifest does not permit.
@@ -145,13 +151,18 @@ impl Plan {
         self.nodes.iter().filter(|node| node.dispatch == Some(false))
     }
 
-    /// What will be denied when a node comes to it.
+    /// What will be denied when a node comes to it, and what nobody vouches for.
     pub fn notices(&self) -> Vec<String> {
         let denied = self.not_permitted().map(|node| {
             let capability = node.capability.as_deref().unwrap_or_default();
             format!("node `{}` will be denied: the manifest does not permit `{capability}`", node.name)
         });
-        denied.collect()
+        let texts = self.texts.values().filter_map(|text| text.as_ref().ok());
+        let unsigned = texts.filter(|text| !matches!(text.standing, TextStanding::Signed { .. }));
+        let unsigned = unsigned.filter(|text| text.file.is_some()).map(|text| {
+            format!("the {} `{}` is not signed: nobody vouches for it", text.item_type.as_str(), text.id)
+        });
+        denied.chain(unsigned).collect()
     }
 
     /// What keeps the run from starting: every problem of a node that may be dispatched, and the missing permissions
@@ -245,7 +256,22 @@ impl Plan {
             .collect();
         let missing: Vec<_> =
             self.missing().iter().map(|(node, problem)| problem.to_json(&node.name)).collect();
-        json!({ "items": items, "nodes": nodes, "missing": missing })
+        let texts: Vec<_> = self
+            .texts
+            .iter()
+            .map(|((item_type, id), text)| match text {
+                Ok(text) => json!({
+                    "item_type": item_type,
+                    "id": id,
+                    "file": text.file.as_ref().map(|file| file.path.display().to_string()),
+                    "space": text.space(),
+                    "digest": text.digest,
+                    "signature": standing_json(&text.standing),
+                }),
+                Err(problem) => json!({ "item_type": item_type, "id": id, "error": problem.message }),
+            })
+            .collect();
+        json!({ "items": items, "texts": texts, "nodes": nodes, "missing": missing })
     }
 }
 
@@ -293,7 +319,11 @@ fn not_permitted(node: &PlannedNode) -> PlanProblem {
 
 /// What a node's entry alone says.
 fn outline(index: NodeIndex, node: &Node, action: &Action, components: &Components) -> PlannedNode {
-    let literal = action.item_id.literal().and_then(Value::as_str);
+    let literal = match action.item_id.literal() {
+        // A search over everything.
+        Some(Value::Null) if action.primary == Primary::Search => Some(""),
+        literal => literal.and_then(Value::as_str),
+    };
     let (item, dispatch, capability) = if let Some(id) = literal {
         let permitted = components.manifest.dispatch().permits(action.primary, action.item_type, id);
         let capability = capability_name(action.primary, action.item_type, id);
@@ -313,26 +343,6 @@ fn outline(index: NodeIndex, node: &Node, action: &Action, components: &Componen
         ready: None,
         problems: Vec::new(),
     }
-}
-
-/// Whether this version does at all what the action asks for.
-fn carried_out(action: &Action, planned: &mut PlannedNode) -> bool {
-    if action.primary == Primary::Execute && action.item_type == ItemType::Tool {
-        return true;
-    }
-    planned.problems.push(PlanProblem {
-        exit: Exit::InvalidDocument,
-        code: "invalid_document",
-        message: format!(
-            "this version does not carry out `{} {}`",
-            action.primary.as_str(),
-            action.item_type.as_str()
-        ),
-        help: Some("it carries out `execute tool`, where the tool is a component".to_owned()),
-        interface: None,
-        manifest_lines: None,
-    });
-    false
 }
 
 /// Grants, links and checks the params of a component at one node.

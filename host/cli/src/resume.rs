@@ -1,10 +1,12 @@
 //! From a stored run to one that can be driven on.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
+use graph_core::digest::Digest;
 use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
 use graph_core::record::InterruptRecord;
@@ -65,6 +67,7 @@ pub async fn reopen(
     name: &str,
     store: Arc<dyn CheckpointStore>,
     accept_changes: bool,
+    signing_key: Option<SigningKey>,
     context: &Context,
     quiet: bool,
 ) -> Result<Resumable> {
@@ -101,7 +104,9 @@ pub async fn reopen(
     };
     let trust = trust::load(&context.home, &pins.trust_files, context.output)?;
     let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
-    let components = components(engine, places, trust, manifest, pins.allow_unsigned);
+    let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
+    components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
+    components.signing_key = signing_key;
     let plan = Plan::make(&graph, &components).await;
     pins.of_plan(&plan);
     // Where graph or manifest have changed, what is granted follows from that.
@@ -131,6 +136,9 @@ pub async fn reopen(
         for (digest, text) in [kept_text(&graph.document), kept_text(&components.manifest.to_json())] {
             store.put_snapshot(&digest, &text)?;
         }
+        for text in plan.texts.values().filter_map(|text| text.as_ref().ok()) {
+            store.put_snapshot(&text.digest, &text.content)?;
+        }
         update.pins = Some(pins_digest);
         update.graph = Some(graph.digest);
         update.manifest = Some(pins.manifest);
@@ -158,6 +166,19 @@ pub async fn reopen(
         accepted: changes,
         plan_notices,
     })
+}
+
+/// The knowledge and directives that a run has kept.
+fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<String, String>> {
+    let mut texts = BTreeMap::new();
+    for (key, digest) in &pins.texts {
+        let text = runs::snapshot(store, digest, &format!("the {key}"))?;
+        if Digest::of_bytes(text.as_bytes()) != *digest {
+            return Err(Error::integrity(format!("the {key} that the run keeps was changed in the store")));
+        }
+        texts.insert(key.clone(), text);
+    }
+    Ok(texts)
 }
 
 /// This host's identity, if the run is signed with it.

@@ -16,6 +16,7 @@ pub mod record;
 pub mod schema;
 pub mod structure;
 pub mod template;
+pub mod text_item;
 pub mod time;
 pub mod topology;
 pub mod trust;

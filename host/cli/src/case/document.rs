@@ -24,6 +24,8 @@ pub struct Case {
     pub text: String,
     /// It brings graphs for actions that name them.
     pub has_subgraphs: bool,
+    /// A folder in which items are looked for first.
+    pub items_dir: Option<PathBuf>,
     /// The doubles, by item id.
     pub items: BTreeMap<String, Double>,
     /// What may be dispatched.
@@ -123,6 +125,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
     let graph = read_graph(&mut fields, path);
     let has_subgraphs =
         fields.filled("subgraphs").and_then(Node::as_mapping).is_some_and(|graphs| !graphs.is_empty());
+    let items_dir = fields.text("items_dir").map(|dir| path.parent().unwrap_or(Path::new(".")).join(dir));
     let items = fields.filled("items").map(|items| read_items(items, text, problems)).unwrap_or_default();
     let caps = fields.texts("caps").map_or_else(
         || vec!["execute.tool.*".to_owned()],
@@ -134,7 +137,17 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         .map(|steps| steps.iter().filter_map(|step| read_step(step, problems)).collect())
         .unwrap_or_default();
     fields.finish();
-    Some(Case { name, about, graph: graph?, text: text.to_owned(), has_subgraphs, items, caps, script })
+    Some(Case {
+        name,
+        about,
+        graph: graph?,
+        text: text.to_owned(),
+        has_subgraphs,
+        items_dir,
+        items,
+        caps,
+        script,
+    })
 }
 
 /// `a/b.case.yaml` is called `b`.

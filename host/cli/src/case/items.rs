@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
-use graph_core::graph::{Action, Graph};
+use graph_core::graph::{Action, Graph, Primary};
 use graph_core::trust::TrustStore;
 use graph_engine::Engine;
 use serde_json::Value;
@@ -58,15 +58,20 @@ impl Items {
     }
 
     /// Performs what a case has no double for; `None` where nothing is left to perform. `file` is the graph's file, or
-    /// that of the case around it: the project is looked for from there.
+    /// that of the case around it: the project is looked for from there. Items are looked for in `items_dir` first.
     pub(super) async fn executor(
         &self,
         file: &Path,
+        items_dir: Option<&Path>,
         graph: &Arc<Graph>,
         manifest: &Manifest,
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Option<Arc<dyn TaskExecutor>>> {
-        let literal = |action: &Action| action.item_id.literal().and_then(Value::as_str).map(str::to_owned);
+        let literal = |action: &Action| match action.item_id.literal() {
+            // A search over everything.
+            Some(Value::Null) if action.primary == Primary::Search => Some(String::new()),
+            literal => literal.and_then(Value::as_str).map(str::to_owned),
+        };
         let is_needed = |action: &Action| match literal(action) {
             // What may not be dispatched is denied when it comes to it, whether it exists or not.
             Some(id) => {
@@ -95,7 +100,9 @@ impl Items {
             return Ok(None);
         }
         let project = real.sources.project.clone().or_else(|| nearest_project(file));
-        let places = Places::new(&real.sources.items, project.as_deref(), &real.context.home);
+        let folders: Vec<_> =
+            items_dir.map(Path::to_path_buf).into_iter().chain(real.sources.items.iter().cloned()).collect();
+        let places = Places::new(&folders, project.as_deref(), &real.context.home);
         let components = launch::components(
             real.engine()?,
             places,

@@ -205,7 +205,12 @@ impl<'c> Session<'c> {
             GraphSource::Inline(_) => Path::new(&self.path),
         };
         let has_double = |id: &str| self.doubles.has(id);
-        let real = self.items.executor(file, &graph, &manifest, has_double).await?;
+        let items_dir = self.case.items_dir.as_deref();
+        if let Some(dir) = items_dir.filter(|dir| !dir.is_dir()) {
+            let message = format!("`items_dir`: there is no folder {}", dir.display());
+            return Err(Stop::Fault(message));
+        }
+        let real = self.items.executor(file, items_dir, &graph, &manifest, has_double).await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let setup = Setup {
             identity: Identity {

@@ -108,7 +108,11 @@ fn dispatches(graph: &Graph) -> Vec<DispatchUse<'_>> {
         .iter()
         .filter_map(|node| {
             let action = node.action.as_ref()?;
-            let item_id = action.item_id.literal()?.as_str()?;
+            let item_id = match action.item_id.literal()? {
+                // A search over everything.
+                Value::Null if action.primary == Primary::Search => "",
+                literal => literal.as_str()?,
+            };
             let (primary, item_type) = (action.primary, action.item_type);
             Some(DispatchUse { primary, item_type, item_id, node: &node.name })
         })

@@ -2,22 +2,29 @@
 
 use std::path::Path;
 
-use graph_core::trust::{EnvelopeClaims, Standing, TextStanding, VerifiedComponent, verify_text};
+use graph_core::digest::Digest;
+use graph_core::graph::ItemType;
+use graph_core::text_item::read_text_item;
+use graph_core::trust::{
+    EnvelopeClaims, Standing, TextStanding, VerifiedComponent, unsigned_text, verify_text,
+};
 use graph_host::components::Admitted;
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::graph_file::{standing_json, standing_text};
-use graph_host::items::{self, Found, Places, envelope_path, id_of_file, id_of_graph};
+use graph_host::items::{self, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file};
 use graph_host::launch::{Sources, components, engine};
 use graph_host::output::{self, printable, styled};
+use graph_host::signing::Target;
+use graph_host::texts::format_of;
 use graph_host::{project, report, text_file, trust};
 use serde_json::json;
 
-/// Show what a component or a graph is, and who vouches for it
+/// Show what a component, a graph, knowledge or a directive is, and who vouches for it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A component (.wasm), a graph (.yaml), or an item id
+    /// A component (.wasm), a graph (.yaml), knowledge or a directive (.md), or an item id
     item: String,
     #[command(flatten)]
     sources: Sources,
@@ -29,11 +36,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let places = Places::new(&args.sources.items, project.as_deref(), &context.home);
     let path = Path::new(&args.item);
     if path.is_file() || path.extension().is_some() {
+        let item_type = type_of_file(path, || text_file::read(path).ok());
+        if item_type != ItemType::Tool {
+            let id = Target::id_of_path(path).unwrap_or_else(|| id_of_file(path));
+            return text_item(path, &id, item_type, &args.sources, places, context);
+        }
         return match path.extension().and_then(|extension| extension.to_str()) {
             Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context),
             Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, context),
             _ => Err(Error::usage(format!(
-                "{} is neither a component (.wasm) nor a graph (.yaml)",
+                "{} is neither a component (.wasm) nor a graph (.yaml), knowledge or a directive (.md)",
                 project::shown(path)
             ))),
         };
@@ -41,8 +53,64 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     match places.find(&args.item) {
         Ok(Found::Component { path, .. }) => component(&path, &args.item, &args.sources, places, context),
         Ok(Found::Graph { path }) => graph(&path, &args.item, &args.sources, context),
-        Err(error) => Err(Error::not_found(error.to_string())),
+        Err(error) => {
+            // Not a tool: knowledge, or a directive.
+            for item_type in [ItemType::Knowledge, ItemType::Directive] {
+                if let Ok(file) = places.file(item_type, &args.item) {
+                    return text_item(&file.path, &file.id, item_type, &args.sources, places, context);
+                }
+            }
+            Err(Error::not_found(error.to_string()))
+        }
     }
+}
+
+/// Knowledge or a directive.
+fn text_item(
+    path: &Path,
+    id: &str,
+    item_type: ItemType,
+    sources: &Sources,
+    places: Places,
+    context: &Context,
+) -> Result<Exit> {
+    let output = context.output;
+    let trust = trust::load(&context.home, &sources.trust, output)?;
+    let text = text_file::read_as("the item", path)?;
+    let standing = verify_text(id, &text, &trust, now());
+    let shown = project::shown(path);
+    let read = read_text_item(item_type, format_of(path), &shown, &text)?;
+    let item = read.item;
+    let digest = Digest::of_bytes(unsigned_text(&text).as_bytes());
+    let space = places.list(item_type).into_iter().find(|file| file.path == path).map(|file| file.space);
+    let inputs = item.directive.as_ref().map(|directive| directive.schema());
+    if output.is_json() {
+        output.document(&json!({
+            "kind": item_type,
+            "file": path.display().to_string(),
+            "id": id,
+            "space": space,
+            "title": item.title,
+            "metadata": item.metadata,
+            "inputs": inputs,
+            "outputs": item.directive.as_ref().and_then(|directive| directive.outputs.clone()),
+            "digest": digest,
+            "signature": standing_json(&standing),
+        }))?;
+    } else {
+        output.line(format_args!("{}  {}", styled(output::BOLD, printable(id)), item_type.as_str()))?;
+        for line in [item.title.as_deref(), item.description()].into_iter().flatten() {
+            output.line(format_args!("  {}", printable(line.trim())))?;
+        }
+        output.line(format_args!("  file      {shown}"))?;
+        output.line(format_args!("  digest    {digest}"))?;
+        output.line(format_args!("  trust     {}", standing_text(&standing)))?;
+        if let Some(inputs) = inputs {
+            let inputs = report::pretty(&inputs).replace('\n', "\n            ");
+            output.line(format_args!("  inputs    {inputs}"))?;
+        }
+    }
+    Ok(if matches!(standing, TextStanding::Invalid(_)) { Exit::Integrity } else { Exit::Ok })
 }
 
 fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: &Context) -> Result<Exit> {

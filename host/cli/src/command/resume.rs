@@ -7,6 +7,7 @@ use graph_host::answers::Given;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
+use graph_host::keys::signing_key;
 use graph_host::launch::check_inputs;
 use graph_host::output::{self, printable, styled};
 use graph_host::report::Progress;
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// The project that the run belongs to; without it, the one around the current folder
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+    /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
+    #[arg(long, value_name = "KEY")]
+    sign_with: Option<String>,
     /// Say nothing about the steps
     #[arg(long, short)]
     quiet: bool,
@@ -57,7 +61,9 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
     // A missing database is no reason to make one.
     drop(runs::open_to_read(&project)?);
     let store = runs::open(&project)?;
-    let mut resumable = resume::reopen(&args.run, store, args.accept_changes, context, args.quiet).await?;
+    let signing_key = args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
+    let mut resumable =
+        resume::reopen(&args.run, store, args.accept_changes, signing_key, context, args.quiet).await?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
     }

@@ -10,11 +10,13 @@ use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::graph_file::{standing_json, standing_text};
+use graph_host::keys::signing_key;
 use graph_host::launch::{Scene, Sources, Start, begin, check_inputs};
 use graph_host::output::{self, printable, styled};
 use graph_host::preflight::{Plan, PlannedId};
 use graph_host::report::{self, Progress};
 use graph_host::session::Session;
+use graph_host::texts::Text;
 use graph_host::{inputs, project, run_id, runs};
 use serde_json::{Value, json};
 
@@ -58,6 +60,9 @@ pub(crate) struct Args {
     /// An answer to a question that the run will ask, in order; or NODE=ANSWER
     #[arg(long = "answer", value_name = "ANSWER")]
     answers: Vec<String>,
+    /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
+    #[arg(long, value_name = "KEY")]
+    sign_with: Option<String>,
     /// Say nothing about the steps
     #[arg(long, short)]
     quiet: bool,
@@ -94,7 +99,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let given = inputs::gather(args.inputs.as_deref(), args.input)?;
-    let scene = Scene::open(&args.graph, args.caps.as_deref(), &args.sources, context)?;
+    let mut scene = Scene::open(&args.graph, args.caps.as_deref(), &args.sources, context)?;
+    scene.components.signing_key =
+        args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
     if !scene.file.warnings.is_empty() {
         output.report(&scene.file.warnings);
     }
@@ -217,9 +224,21 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
             ))?,
         }
     }
+    for ((item_type, id), text) in &plan.texts {
+        match text {
+            Ok(text) => output.line(text_line(item_type, id, text))?,
+            Err(problem) => output.line(format_args!(
+                "  {} {item_type} {}: {}",
+                styled(output::BAD, "✗"),
+                printable(id),
+                printable(&problem.message)
+            ))?,
+        }
+    }
     output.line(styled(output::BOLD, "\nnodes"))?;
     for node in &plan.nodes {
         let item = match &node.item {
+            PlannedId::Literal(id) if id.is_empty() => "(a search over everything)".to_owned(),
             PlannedId::Literal(id) => printable(id).into_owned(),
             PlannedId::Template(text) => format!("{} (known when it is dispatched)", printable(text)),
         };
@@ -259,6 +278,17 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
         output.line(format_args!("\nsee what the graph needs: {suggest}"))?;
     }
     Ok(exit)
+}
+
+fn text_line(item_type: &str, id: &str, text: &Text) -> String {
+    let file = text.file.as_ref().map(|file| project::shown(&file.path)).unwrap_or_default();
+    format!(
+        "  {} {item_type} {}  {}  {}",
+        styled(output::GOOD, "✓"),
+        printable(id),
+        standing_text(&text.standing),
+        styled(output::DIM, format_args!("{} {file}", text.digest.short())),
+    )
 }
 
 fn item_lines(id: &str, admitted: &graph_host::components::Admitted) -> String {

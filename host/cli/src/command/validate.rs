@@ -4,22 +4,26 @@ use std::path::{Path, PathBuf};
 
 use graph_core::diagnostic::Diagnostics;
 use graph_core::document::load;
+use graph_core::graph::ItemType;
+use graph_core::text_item::read_text_item;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
-use graph_host::items::id_of_graph;
+use graph_host::items::{id_of_graph, type_of_file};
 use graph_host::output::{self, printable, styled};
+use graph_host::report::counted;
+use graph_host::texts::format_of;
 use serde_json::{Value, json};
 
-/// Check graphs without running them: every problem of every file at once
+/// Check graphs, knowledge and directives without running them: every problem of every file at once
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files of graphs
-    #[arg(required = true, value_name = "GRAPH")]
+    /// Files of graphs, knowledge or directives
+    #[arg(required = true, value_name = "FILE")]
     graphs: Vec<PathBuf>,
 }
 
-/// Exit code 0 only if every graph can be run.
+/// Exit code 0 only if every file can be used.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let mut worst = None;
@@ -43,17 +47,38 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 enum Checked {
     Unread(Error),
     Invalid(Box<Diagnostics>),
-    Valid { nodes: usize, warnings: Diagnostics },
+    Valid { what: What, warnings: Diagnostics },
+}
+
+/// What a file that can be used holds.
+enum What {
+    Graph { nodes: usize },
+    Knowledge,
+    Directive { inputs: usize },
 }
 
 fn check(path: &Path) -> Checked {
-    let text = match graph_host::text_file::read_as("the graph", path) {
+    let text = match graph_host::text_file::read_as("the file", path) {
         Ok(text) => text,
         Err(error) => return Checked::Unread(error),
     };
+    let item_type = type_of_file(path, || Some(text.clone()));
+    if item_type != ItemType::Tool {
+        return match read_text_item(item_type, format_of(path), &path.display().to_string(), &text) {
+            Ok(read) => {
+                let inputs = read.item.directive.map(|directive| directive.inputs.len());
+                let what = inputs.map_or(What::Knowledge, |inputs| What::Directive { inputs });
+                Checked::Valid { what, warnings: read.warnings }
+            }
+            Err(problems) => Checked::Invalid(problems),
+        };
+    }
     let id = id_of_graph(path);
     match load(&path.display().to_string(), &text, &id) {
-        Ok(loaded) => Checked::Valid { nodes: loaded.graph.nodes.len(), warnings: loaded.warnings },
+        Ok(loaded) => Checked::Valid {
+            what: What::Graph { nodes: loaded.graph.nodes.len() },
+            warnings: loaded.warnings,
+        },
         Err(problems) => Checked::Invalid(problems),
     }
 }
@@ -79,12 +104,16 @@ impl Checked {
                 let s = if count == 1 { "" } else { "s" };
                 output.line(format_args!("{} {file}: {count} problem{s}", styled(output::BAD, "✗")))?;
             }
-            Self::Valid { nodes, warnings } => {
+            Self::Valid { what, warnings } => {
                 if !warnings.is_empty() {
                     output.report(warnings);
                 }
-                let s = if *nodes == 1 { "" } else { "s" };
-                output.line(format_args!("{} {file}: {nodes} node{s}", styled(output::GOOD, "✓")))?;
+                let what = match what {
+                    What::Graph { nodes } => counted(*nodes as u64, "node"),
+                    What::Knowledge => "knowledge".to_owned(),
+                    What::Directive { inputs } => format!("directive, {}", counted(*inputs as u64, "input")),
+                };
+                output.line(format_args!("{} {file}: {what}", styled(output::GOOD, "✓")))?;
             }
         }
         Ok(())
@@ -104,10 +133,17 @@ impl Checked {
                 document["valid"] = Value::from(false);
                 document
             }
-            Self::Valid { nodes, warnings } => {
+            Self::Valid { what, warnings } => {
                 let mut document = warnings.to_json();
                 document["valid"] = Value::from(true);
-                document["nodes"] = Value::from(*nodes);
+                match what {
+                    What::Graph { nodes } => document["nodes"] = Value::from(*nodes),
+                    What::Knowledge => document["kind"] = Value::from("knowledge"),
+                    What::Directive { inputs } => {
+                        document["kind"] = Value::from("directive");
+                        document["inputs"] = Value::from(*inputs);
+                    }
+                }
                 document
             }
         }

@@ -105,6 +105,16 @@ impl DispatchPattern {
         self.compiled.matches(name)
     }
 
+    /// Whether the pattern covers some name below this one.
+    fn covers_below(&self, name: &str) -> bool {
+        covers_some(self.compiled.as_str(), &format!("{name}."))
+    }
+
+    /// Whether the pattern is one name, without wildcards.
+    fn is_plain(&self) -> bool {
+        !self.compiled.as_str().contains(['*', '?', '['])
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.written
@@ -147,6 +157,71 @@ pub(super) fn compile(pattern: &str) -> Result<glob::Pattern, String> {
     glob::Pattern::new(&single).map_err(|error| error.msg.to_owned())
 }
 
+/// Whether a pattern covers some text that begins with `prefix` and is longer than it.
+fn covers_some(pattern: &str, prefix: &str) -> bool {
+    // The places in the pattern at which matching can stand.
+    let tokens = tokens(pattern);
+    let past_stars = |mut at: usize, places: &mut Vec<usize>| {
+        loop {
+            if !places.contains(&at) {
+                places.push(at);
+            }
+            if tokens.get(at) != Some(&"*") {
+                return;
+            }
+            at += 1;
+        }
+    };
+    let mut places = Vec::new();
+    past_stars(0, &mut places);
+    for c in prefix.chars() {
+        let mut next = Vec::new();
+        for at in places {
+            match tokens.get(at) {
+                Some(&"*") => past_stars(at, &mut next),
+                Some(token) if covers(token, c) => past_stars(at + 1, &mut next),
+                _ => {}
+            }
+        }
+        places = next;
+    }
+    // Whatever is left of the pattern covers something.
+    places.into_iter().any(|at| at < tokens.len())
+}
+
+/// The parts of a compiled pattern: a character, `*`, `?` or a set.
+fn tokens(pattern: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            // A `]` right behind the beginning of a set is a member of it.
+            '[' => {
+                let inside = if rest[1..].starts_with('!') { 2 } else { 1 };
+                rest.get(inside + 1..)
+                    .and_then(|rest| rest.find(']'))
+                    .map_or(rest.len(), |end| inside + end + 2)
+            }
+            first => first.len_utf8(),
+        };
+        let (token, more) = rest.split_at(length);
+        tokens.push(token);
+        rest = more;
+    }
+    tokens
+}
+
+/// Whether a part other than `*` covers a character.
+fn covers(token: &str, c: char) -> bool {
+    match token {
+        "?" => true,
+        set if set.starts_with('[') => {
+            glob::Pattern::new(set).is_ok_and(|set| set.matches(c.encode_utf8(&mut [0; 4])))
+        }
+        character => character.chars().eq([c]),
+    }
+}
+
 /// What may be dispatched: whatever one of the patterns covers. No patterns, no dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -172,6 +247,10 @@ impl DispatchPatterns {
     }
 
     /// Whether this may be done with that item. What is no item id is never permitted, but for a search without one.
+    ///
+    /// A search is permitted where it could list something: see [`Self::permits_listing`]. Signing is permitted by a
+    /// pattern alone that names the item without wildcards, and never for tools: `*` was not written to hand out the
+    /// user's signature.
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
         let id = without_version(item_id);
         let whole_search = primary == Primary::Search && item_id.is_empty();
@@ -179,7 +258,21 @@ impl DispatchPatterns {
             return false;
         }
         let name = capability_name(primary, item_type, id);
-        self.patterns.iter().any(|pattern| pattern.matches(&name))
+        self.patterns.iter().any(|pattern| match primary {
+            Primary::Execute | Primary::Load => pattern.matches(&name),
+            Primary::Search => pattern.matches(&name) || pattern.covers_below(&name),
+            Primary::Sign => item_type != ItemType::Tool && pattern.is_plain() && pattern.matches(&name),
+        })
+    }
+
+    /// Whether a search may list that item: where `search.<item_type>` is permitted as such, which is a search over
+    /// everything, or `search.<item_type>.<id>`.
+    pub fn permits_listing(&self, item_type: ItemType, item_id: &str) -> bool {
+        let id = without_version(item_id);
+        let everything = capability_name(Primary::Search, item_type, "");
+        let name = capability_name(Primary::Search, item_type, id);
+        ItemId::is_path(id)
+            && self.patterns.iter().any(|pattern| pattern.matches(&everything) || pattern.matches(&name))
     }
 
     /// The patterns, as they were given.
@@ -260,6 +353,49 @@ mod tests {
     }
 
     #[test]
+    fn a_search_lists_what_is_permitted_and_nothing_else() {
+        for (pattern, scope, permitted, lists) in [
+            ("search.knowledge", "", true, ["a", "acme/x", "acme/y"].as_slice()),
+            ("search.knowledge.*", "", true, &["a", "acme/x", "acme/y"]),
+            ("search.knowledge.acme.*", "", true, &["acme/x", "acme/y"]),
+            ("search.knowledge.acme.[xz]", "acme", true, &["acme/x"]),
+            ("search.knowledge.acme.*", "b", false, &["acme/x", "acme/y"]),
+            ("search.kn*ledge.acm?.[!x]", "acme", true, &["acme/y"]),
+            ("s[!x]arch.knowledge.acme.x", "acme", true, &["acme/x"]),
+            ("s[!e]arch.knowledge.acme.x", "acme", false, &[]),
+            ("*.acme.x", "", true, &["acme/x"]),
+            ("*", "", true, &["a", "acme/x", "acme/y"]),
+            ("search.directive.*", "", false, &[]),
+            ("load.knowledge.*", "", false, &[]),
+            ("execute.*", "", false, &[]),
+            ("search.knowledge.acme", "acme", true, &[]),
+        ] {
+            let Ok(patterns) = DispatchPatterns::parse([pattern]) else { panic!("{pattern}") };
+            let asked = patterns.permits(Primary::Search, ItemType::Knowledge, scope);
+            assert_eq!(asked, permitted, "{pattern} over `{scope}`");
+            let listed: Vec<_> = ["a", "acme/x", "acme/y"]
+                .into_iter()
+                .filter(|id| patterns.permits_listing(ItemType::Knowledge, id))
+                .collect();
+            assert_eq!(listed, lists, "{pattern}");
+        }
+        assert!(!DispatchPatterns::deny_all().permits(Primary::Search, ItemType::Knowledge, ""));
+    }
+
+    #[test]
+    fn signing_is_granted_by_name_alone() {
+        let permits = |pattern: &str, item_type, id: &str| {
+            DispatchPatterns::parse([pattern]).unwrap().permits(Primary::Sign, item_type, id)
+        };
+        assert!(permits("sign.knowledge.a.b", ItemType::Knowledge, "a/b"));
+        assert!(permits("rye.sign.directive.a/b", ItemType::Directive, "a/b"));
+        for pattern in ["*", "sign.*", "sign.knowledge.*", "sign.knowledge.a.?", "sign.knowledge.a.[b]"] {
+            assert!(!permits(pattern, ItemType::Knowledge, "a/b"), "{pattern}");
+        }
+        assert!(!permits("sign.tool.a.b", ItemType::Tool, "a/b"));
+    }
+
+    #[test]
     fn mistakes_are_explained() {
         for (pattern, reason, help) in [
             ("", "it is empty", "such as"),
@@ -303,6 +439,16 @@ mod tests {
             let child = format!("{a}/{b}");
             prop_assert!(permits(&[&below], &child));
             prop_assert!(!permits(&[&below], &a));
+        }
+
+        #[test]
+        fn a_pattern_covers_below_what_begins_what_it_covers(pattern in "[a-c.*?]{1,6}", id in item_id(), more in item_id()) {
+            if let Ok(pattern) = DispatchPattern::parse(&format!("search.tool.{pattern}")) {
+                let name = capability_name(Primary::Search, ItemType::Tool, &id);
+                if pattern.matches(&format!("{name}.{}", more.replace('/', "."))) {
+                    prop_assert!(pattern.covers_below(&name));
+                }
+            }
         }
 
         #[test]

@@ -11,6 +11,7 @@
 //! | `GH06xx` | capability manifests |
 //! | `GH07xx` | the trust store |
 //! | `GH08xx` | cases |
+//! | `GH09xx` | knowledge and directives |
 
 use std::fmt;
 
@@ -433,6 +434,44 @@ by `graph-host trust revoke NAME`.
       - { name: acme, key: \"3d40…\", items: [\"acme/*\"] }
 
 Make one entry of them, or give the second key another name.";
+
+    FRONT_MATTER = "GH0901", "the metadata at the top do not end",
+"Knowledge and directives in Markdown have their metadata between two lines `---` at the top of the file, or in a fence of YAML there. \
+Without the second line it is not known where the text begins.
+
+    ---
+    title: Signing
+    tags: [trust, keys]
+    ---
+
+    # Signing
+
+Close the metadata with a line `---`, or the fence with a line of three backticks.";
+    DIRECTIVE_XML = "GH0902", "the XML of a directive cannot be read",
+"A directive may have its metadata and inputs in a fence of XML. It holds one element, `directive`; every element is closed, values of \
+attributes are in quotes, and `<`, `>` and `&` in texts are written `&lt;`, `&gt;` and `&amp;`. Document types are not read.
+
+    <directive name=\"greet\" version=\"1.0.0\">
+      <inputs><input name=\"who\" type=\"string\" required=\"true\">whom to greet</input></inputs>
+    </directive>
+
+Steps that are not XML belong below the fence.";
+    DIRECTIVE_INPUT = "GH0903", "an input of a directive is declared in a way that cannot be read",
+"Each input has a name of letters, digits, `_` and `-`, and may have a type (string, integer, number, boolean, array, object, any), \
+`required`, a default of its type and a description.
+
+    inputs:
+      who: { type: string, required: true, description: whom to greet }
+      times: { type: integer, default: 1 }";
+    UNKNOWN_PLACEHOLDER = "GH0904", "a placeholder names no declared input",
+"`{input:name}` in a directive stands for the input `name`. It has to be declared, so that it is checked before it is filled in; \
+`{input:name?}` is the same, `{input:name:text}` and `{input:name|text}` have a text of their own for an input that is not given.
+
+    inputs: { who: { type: string, required: true } }
+    …
+    Greet {input:who}.
+
+Declare the input, or correct the name.";
 }
 
 #[cfg(test)]

@@ -206,16 +206,6 @@ fn action(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<Ac
     let primary = fields.choice("primary", &primaries.map(|primary| (primary.as_str(), primary)));
     let types = [ItemType::Tool, ItemType::Knowledge, ItemType::Directive];
     let item_type = fields.choice("item_type", &types.map(|item_type| (item_type.as_str(), item_type)));
-    for (key, beyond) in [
-        ("primary", primary.is_some_and(|primary| primary != Primary::Execute)),
-        ("item_type", item_type.is_some_and(|item_type| item_type != ItemType::Tool)),
-    ] {
-        if let Some(entry) = fields.entry(key).filter(|_| beyond) {
-            let what = format!("`{key}: {}`", entry.value.as_text().unwrap_or_default());
-            let help = "the node fails when it is dispatched, unless a test double stands for its item";
-            later::warn(entry.value.span, &what, Some(help), problems);
-        }
-    }
     let primary = primary.unwrap_or(Primary::Execute);
     // A search looks among items and need not name one.
     let id_node =

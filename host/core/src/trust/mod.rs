@@ -21,7 +21,9 @@ pub use statement::{
 };
 pub use store::{KeyName, KeyRefusal, Revocation, TrustStore, TrustedKey};
 pub use structure::NotAComponent;
-pub use text::{CommentMark, TextRefusal, TextStanding, sign_text, verify_text};
+pub use text::{
+    CommentMark, TextRefusal, TextStanding, sign_text, signature_line, unsigned_text, verify_text,
+};
 
 use crate::diagnostic::excerpt_up_to;
 

@@ -11,6 +11,8 @@
 //! `{digest, id, time}`, so a line cannot be moved to another item. Rye's own lines cover less of the file and not the
 //! id: they are recognised, and prove nothing.
 
+use std::ops::Range;
+
 use serde_json::json;
 
 use super::key::{KeyId, Signature, SigningKey};
@@ -188,6 +190,18 @@ impl<'t> Parts<'t> {
     fn digest(&self) -> Digest {
         Digest::of_bytes([self.before, self.after].concat().as_bytes())
     }
+}
+
+/// Where the signature line of a text stands, with its end; `None` where it has none.
+pub fn signature_line(text: &str) -> Option<Range<usize>> {
+    let parts = Parts::of(text);
+    parts.line.map(|_| parts.before.len()..text.len() - parts.after.len())
+}
+
+/// The text without its signature line: what is signed, whoever signs it and when.
+pub fn unsigned_text(text: &str) -> String {
+    let parts = Parts::of(text);
+    [parts.before, parts.after].concat()
 }
 
 /// The text with a signature line, in place of one that it may have.

@@ -14,7 +14,9 @@ use super::superstep::{
 use super::telling::Told;
 use crate::capability::DispatchPatterns;
 use crate::digest::DomainHasher;
-use crate::graph::{Action, Foreach, Node, NodeIndex, NodeKind, OnItemError, RetryPolicy, TemplateMode};
+use crate::graph::{
+    Action, Foreach, Node, NodeIndex, NodeKind, OnItemError, Primary, RetryPolicy, TemplateMode,
+};
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, PendingOutcome, RunError};
@@ -53,7 +55,9 @@ impl Walker {
         item_id: &str,
     ) -> Result<Dispatch, Failure> {
         let (primary, item_type) = (action.primary, action.item_type);
-        if crate::id::ItemId::parse(item_id).is_err() {
+        // A search need not name where it looks.
+        let whole_search = primary == Primary::Search && item_id.is_empty();
+        if !whole_search && crate::id::ItemId::parse(item_id).is_err() {
             let message = format!("`{item_id}` is not an item id");
             return Err(Failure::new(Category::InvalidInput, message));
         }
@@ -272,6 +276,9 @@ impl Walker {
             let context = self.context(node, active);
             let scope = self.scope(&context, active.argument.as_deref(), item);
             match self.evaluate(&action.item_id, &scope, node, &mut task.warnings) {
+                Ok(Value::Null) if action.primary == Primary::Search => {
+                    self.permit(node, action, prepared.narrowed.as_ref(), "")
+                }
                 Ok(Value::String(id)) => self.permit(node, action, prepared.narrowed.as_ref(), &id),
                 Ok(other) => Err(Failure::new(
                     Category::InvalidInput,

@@ -1,0 +1,86 @@
+//! What loading an item gives.
+
+use graph_core::graph::ItemType;
+use graph_core::node::{Category, Failure};
+use graph_core::trust::{Standing, TextStanding, verify_text};
+use serde_json::{Value, json};
+
+use super::Primaries;
+use crate::components::AdmitError;
+use crate::context::now;
+use crate::graph_file::standing_json;
+use crate::items::{self, Found};
+use crate::project;
+use crate::text_file;
+use crate::texts::Text;
+
+/// A text item as tasks see it. Nothing of it depends on where the project lies.
+pub(super) fn document(text: &Text) -> Value {
+    json!({
+        "item_id": text.id,
+        "item_type": text.item_type,
+        "space": text.space(),
+        "title": text.item.title,
+        "metadata": text.item.metadata,
+        "content": text.content,
+        "body": text.item.body,
+        "digest": text.digest,
+        "signature": standing_json(&text.standing),
+    })
+}
+
+impl Primaries {
+    /// What a component's statement says, or a graph's document.
+    pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
+        let places = &self.texts.places;
+        let file = places.file(ItemType::Tool, item).map_err(|error| AdmitError::Find(error).failure())?;
+        match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
+            Found::Component { path, envelope } => {
+                let verified =
+                    items::verify(item, &path, envelope.as_deref(), &self.texts.trust, self.allow_unsigned)
+                        .map_err(|error| Failure::new(Category::Denied, error.message()))?;
+                let signature = match verified.standing() {
+                    Standing::Signed { key, .. } => {
+                        json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id } })
+                    }
+                    Standing::Unsigned => json!({ "standing": "unsigned" }),
+                };
+                Ok(json!({
+                    "item_id": file.id,
+                    "item_type": "tool",
+                    "kind": "component",
+                    "space": file.space,
+                    "title": verified.statement().map(|statement| &statement.predicate.description.summary),
+                    "metadata": verified.statement().map(|statement| &statement.predicate),
+                    "digest": verified.digest(),
+                    "signature": signature,
+                }))
+            }
+            Found::Graph { path } => {
+                let shown = project::shown(&path);
+                let text = text_file::read_as("the graph", &path)
+                    .map_err(|error| Failure::new(Category::Permanent, error.message()))?;
+                let standing = verify_text(&file.id, &text, &self.texts.trust, now());
+                if let TextStanding::Invalid(refusal) = &standing {
+                    let message = format!("the signature of {shown} does not hold: {refusal}");
+                    return Err(Failure::new(Category::Denied, message));
+                }
+                let loaded = graph_core::document::load(&shown, &text, &file.id)
+                    .map_err(|problems| Failure::new(Category::Permanent, problems.to_lines().join("; ")))?;
+                let digest = graph_core::digest::Digest::of_bytes(text.as_bytes());
+                self.keep(&digest, &text)?;
+                Ok(json!({
+                    "item_id": file.id,
+                    "item_type": "tool",
+                    "kind": "graph",
+                    "space": file.space,
+                    "title": loaded.graph.description,
+                    "metadata": *loaded.graph.document,
+                    "content": text,
+                    "digest": digest,
+                    "signature": standing_json(&standing),
+                }))
+            }
+        }
+    }
+}

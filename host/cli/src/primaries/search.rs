@@ -1,0 +1,150 @@
+//! Search among the items that the capabilities permit.
+
+use graph_core::graph::ItemType;
+use graph_core::node::Failure;
+use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
+use graph_core::trust::{TextStanding, verify_text};
+use serde_json::{Map, Value, json};
+
+use super::{Primaries, Request};
+use crate::context::now;
+use crate::items::{self, ItemFile, Space, envelope_path};
+use crate::project;
+use crate::text_file;
+
+/// How many results a search gives where it does not say.
+pub const DEFAULT_LIMIT: u64 = 10;
+/// How many results a search can give.
+pub const MOST_RESULTS: u64 = 1000;
+/// Where a search may be told to look: `system` is what Rye calls the items that are installed.
+pub(super) const SOURCES: [&str; 5] = ["all", "project", "user", "installed", "system"];
+/// How many items that cannot be used are named.
+const MOST_WARNINGS: usize = 5;
+
+impl Primaries {
+    /// The items that fit best, the best first; of equals, in order of ids. What cannot be used is left out, and named in
+    /// a warning.
+    pub(super) fn search(
+        &self,
+        request: Request<'_>,
+        params: &Map<String, Value>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, Failure> {
+        let text = params.get("query").and_then(Value::as_str).unwrap_or_default();
+        let limit = params.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_LIMIT);
+        let named: Vec<SearchField> = SEARCH_FIELDS
+            .iter()
+            .filter(|(name, _)| {
+                params
+                    .get("fields")
+                    .and_then(Value::as_array)
+                    .is_some_and(|fields| fields.iter().any(|field| field.as_str() == Some(*name)))
+            })
+            .map(|(_, field)| *field)
+            .collect();
+        let source = params.get("source").and_then(Value::as_str).unwrap_or("all");
+        let query = SearchQuery::new(text, &named);
+        let mut left_out = Vec::new();
+        let mut found = Vec::new();
+        let item_type = request.item_type;
+        for file in self.texts.places.list(item_type) {
+            if !is_from(file.space, source)
+                || !in_scope(&file.id, request.item_id)
+                || !self.may_list(request, &file.id)
+            {
+                continue;
+            }
+            let (id, space) = (file.id.clone(), file.space);
+            match self.searched(item_type, file) {
+                Ok(item) => {
+                    if let Some(score) = query.score(&item) {
+                        found.push((score, id, space, item));
+                    }
+                }
+                Err(reason) => left_out.push(format!("the search leaves out `{id}`: {reason}")),
+            }
+        }
+        let more = left_out.len().saturating_sub(MOST_WARNINGS);
+        warnings.extend(left_out.into_iter().take(MOST_WARNINGS));
+        if more > 0 {
+            warnings.push(format!("the search leaves out {more} more items"));
+        }
+        found.sort_by(|one, other| (other.0, &one.1).cmp(&(one.0, &other.1)));
+        let total = found.len();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let results: Vec<_> = found
+            .into_iter()
+            .take(limit)
+            .map(|(score, id, space, item)| {
+                json!({
+                    "item_id": id,
+                    "title": (!item.title.is_empty()).then_some(&item.title),
+                    "description": (!item.description.is_empty()).then_some(&item.description),
+                    "snippet": query.snippet(&item),
+                    "score": score,
+                    "space": space,
+                })
+            })
+            .collect();
+        Ok(json!({ "item_type": item_type, "query": text, "total": total, "results": results }))
+    }
+
+    fn may_list(&self, request: Request<'_>, id: &str) -> bool {
+        self.dispatch.permits_listing(request.item_type, id)
+            && request.narrowed.is_none_or(|narrowed| narrowed.permits_listing(request.item_type, id))
+    }
+
+    /// An item as a search sees it, or why it cannot be used.
+    fn searched(&self, item_type: ItemType, file: ItemFile) -> Result<Searched, String> {
+        let id = file.id.clone();
+        if item_type != ItemType::Tool {
+            let text = self.texts.read_file(item_type, file).map_err(|error| error.to_string())?;
+            return Ok(text.item.searched(&id));
+        }
+        let description = if file.path.extension().is_some_and(|extension| extension == "wasm") {
+            let envelope = envelope_path(&file.path);
+            let envelope = envelope.is_file().then_some(envelope);
+            let verified =
+                items::verify(&id, &file.path, envelope.as_deref(), &self.texts.trust, self.allow_unsigned)
+                    .map_err(|error| error.message().to_owned())?;
+            verified.statement().map(|statement| statement.predicate.description.summary.clone())
+        } else {
+            let shown = project::shown(&file.path);
+            let text =
+                text_file::read_as("the graph", &file.path).map_err(|error| error.message().to_owned())?;
+            if let TextStanding::Invalid(refusal) = verify_text(&id, &text, &self.texts.trust, now()) {
+                return Err(format!("the signature of {shown} does not hold: {refusal}"));
+            }
+            let loaded = graph_core::document::load(&shown, &text, &id)
+                .map_err(|problems| problems.to_lines().into_iter().next().unwrap_or_default())?;
+            loaded.graph.description.clone()
+        };
+        Ok(Searched { id, description: description.unwrap_or_default(), ..Searched::default() })
+    }
+}
+
+/// Whether a space is one that a search is told to look in.
+fn is_from(space: Space, source: &str) -> bool {
+    match space {
+        Space::Named | Space::Project => matches!(source, "all" | "project"),
+        Space::User => matches!(source, "all" | "user"),
+        Space::Installed => matches!(source, "all" | "installed" | "system"),
+    }
+}
+
+/// Whether an id lies at or below where a search looks; it looks everywhere where that is empty.
+fn in_scope(id: &str, scope: &str) -> bool {
+    let scope = scope.split_once('@').map_or(scope, |(scope, _)| scope);
+    scope.is_empty() || id.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_an_id_or_what_is_below_it() {
+        assert!(in_scope("a/b", "") && in_scope("a/b", "a") && in_scope("a/b", "a/b"));
+        assert!(!in_scope("ab/c", "a") && !in_scope("a", "a/b"));
+    }
+}

@@ -1,0 +1,350 @@
+//! Directives: what they take, and how their text is filled in.
+
+use serde_json::{Map, Value, json};
+
+use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt, nearest};
+use crate::json::canonical_string;
+use crate::yaml::{Fields, Node, Yaml};
+
+use super::xml::Element;
+
+const OPEN: &str = "{input:";
+/// How deep a default may be nested.
+const MOST_DEPTH: usize = 64;
+
+/// What a directive adds to a text item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Directive {
+    /// What it takes, in document order.
+    pub inputs: Vec<DirectiveInput>,
+    /// What it says that it gives, as it says it.
+    pub outputs: Option<Value>,
+}
+
+/// An input that a directive declares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectiveInput {
+    /// Its name.
+    pub name: String,
+    /// What it may be.
+    pub kind: InputKind,
+    /// It has to be given, unless it has a default.
+    pub required: bool,
+    /// What it is where it is not given.
+    pub default: Option<Value>,
+    /// What it is for.
+    pub description: Option<String>,
+}
+
+/// What an input may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum InputKind {
+    Any,
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Array,
+    Object,
+}
+
+const KINDS: [(&str, InputKind); 13] = [
+    ("any", InputKind::Any),
+    ("string", InputKind::String),
+    ("text", InputKind::String),
+    ("integer", InputKind::Integer),
+    ("int", InputKind::Integer),
+    ("number", InputKind::Number),
+    ("float", InputKind::Number),
+    ("boolean", InputKind::Boolean),
+    ("bool", InputKind::Boolean),
+    ("array", InputKind::Array),
+    ("list", InputKind::Array),
+    ("object", InputKind::Object),
+    ("dict", InputKind::Object),
+];
+
+impl InputKind {
+    fn parse(text: &str) -> Option<Self> {
+        KINDS.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
+    }
+
+    /// The name of the type in JSON Schema; none for what may be anything.
+    const fn schema(self) -> Option<&'static str> {
+        match self {
+            Self::Any => None,
+            Self::String => Some("string"),
+            Self::Integer => Some("integer"),
+            Self::Number => Some("number"),
+            Self::Boolean => Some("boolean"),
+            Self::Array => Some("array"),
+            Self::Object => Some("object"),
+        }
+    }
+
+    fn takes(self, value: &Value) -> bool {
+        match self {
+            Self::Any => true,
+            Self::String => value.is_string(),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::Array => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+}
+
+impl Directive {
+    /// JSON Schema of what it takes: nothing but what it declares.
+    pub fn schema(&self) -> Value {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for input in &self.inputs {
+            let mut property = Map::new();
+            if let Some(kind) = input.kind.schema() {
+                property.insert("type".to_owned(), Value::from(kind));
+            }
+            if let Some(description) = &input.description {
+                property.insert("description".to_owned(), Value::from(description.as_str()));
+            }
+            match &input.default {
+                Some(default) => {
+                    property.insert("default".to_owned(), default.clone());
+                }
+                None if input.required => required.push(Value::from(input.name.as_str())),
+                None => {}
+            }
+            properties.insert(input.name.clone(), Value::Object(property));
+        }
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+
+    /// Fills a text in: each placeholder becomes its input, or its own default where there is no such input. What an
+    /// input holds is never looked at again: it cannot bring placeholders along.
+    pub fn fill(text: &str, inputs: &Map<String, Value>) -> String {
+        let mut filled = String::with_capacity(text.len());
+        let mut last = 0;
+        for found in placeholders(text) {
+            filled.push_str(&text[last..found.start]);
+            last = found.end;
+            match inputs.get(found.name).filter(|value| !value.is_null()) {
+                Some(Value::String(value)) => filled.push_str(value),
+                Some(value) => filled.push_str(&canonical_string(value)),
+                None => filled.push_str(found.default.unwrap_or_default()),
+            }
+        }
+        filled.push_str(&text[last..]);
+        filled
+    }
+
+    /// Reports placeholders in `text[from..]` that name no declared input.
+    pub(super) fn check(&self, text: &str, from: usize, problems: &Problems) {
+        let declared = || self.inputs.iter().map(|input| input.name.as_str());
+        for found in placeholders(&text[from..]) {
+            if declared().any(|name| name == found.name) {
+                continue;
+            }
+            let name = excerpt(found.name);
+            let span = Span::locate(text, from + found.start, from + found.end);
+            let problem = Diagnostic::error(
+                codes::UNKNOWN_PLACEHOLDER,
+                span,
+                format!("the placeholder `{{input:{name}}}` names no input that the directive declares"),
+            );
+            problems.push(match nearest(found.name, declared()) {
+                Some(known) => problem.label("unknown").help(format!("did you mean `{{input:{known}}}`?")),
+                None => problem.label("unknown").help(format!("declare `{name}` among its inputs")),
+            });
+        }
+    }
+}
+
+/// `{input:name}`, `{input:name?}`, `{input:name:default}` or `{input:name|default}`.
+struct Placeholder<'t> {
+    start: usize,
+    end: usize,
+    name: &'t str,
+    default: Option<&'t str>,
+}
+
+fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
+    text.match_indices(OPEN).filter_map(move |(start, _)| {
+        let inside = &text[start + OPEN.len()..];
+        let inside = &inside[..inside.find('}')?];
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let length = inside.find(|c| !is_name(c)).unwrap_or(inside.len());
+        let (name, rest) = inside.split_at(length);
+        let default = match rest.chars().next() {
+            None => None,
+            Some(':' | '|') => Some(&rest[1..]),
+            Some('?') if rest.len() == 1 => None,
+            Some(_) => return None,
+        };
+        let end = start + OPEN.len() + inside.len() + 1;
+        (!name.is_empty()).then_some(Placeholder { start, end, name, default })
+    })
+}
+
+/// Reads `inputs` and `outputs` of a directive whose metadata are YAML.
+pub(super) fn of_yaml(metadata: &Node, problems: &Problems) -> Directive {
+    let Some(mapping) = metadata.as_mapping() else { return Directive::default() };
+    let mut directive = Directive { inputs: Vec::new(), outputs: mapping.get("outputs").map(Node::to_json) };
+    let Some(inputs) = mapping.get("inputs").filter(|inputs| !inputs.is_null()) else { return directive };
+    match &inputs.value {
+        Yaml::List(list) => {
+            for node in list {
+                let Some(mut fields) = Fields::open(node, "an input", problems) else { continue };
+                let name = fields.required("name").and_then(|name| name.text("`name`", problems));
+                if let Some(name) = name {
+                    push(&mut directive, yaml_input(name, fields, problems), node.span, problems);
+                } else {
+                    fields.also_known(&["type", "required", "default", "description"]);
+                    fields.finish();
+                }
+            }
+        }
+        Yaml::Mapping(mapping) => {
+            for entry in mapping {
+                let name = entry.key.name.as_str();
+                let input = if entry.value.is_null() {
+                    Some(DirectiveInput::plain(name))
+                } else {
+                    Fields::open(&entry.value, format!("the input `{}`", excerpt(name)), problems)
+                        .and_then(|fields| yaml_input(name, fields, problems))
+                };
+                push(&mut directive, input, entry.key.span, problems);
+            }
+        }
+        _ => inputs.wrong_type("`inputs`", "a mapping or a list of inputs", problems),
+    }
+    directive
+}
+
+impl DirectiveInput {
+    fn plain(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: InputKind::Any,
+            required: false,
+            default: None,
+            description: None,
+        }
+    }
+}
+
+fn yaml_input(name: &str, mut fields: Fields<'_>, problems: &Problems) -> Option<DirectiveInput> {
+    let kind = fields.choice("type", &KINDS);
+    let required = fields.bool("required").unwrap_or(false);
+    let default = fields.filled("default");
+    let description = fields.text("description").map(str::to_owned);
+    fields.finish();
+    let kind = kind.unwrap_or(InputKind::Any);
+    if let Some(default) = default.filter(|default| !kind.takes(&default.to_json())) {
+        let expected = match kind {
+            InputKind::Integer | InputKind::Array | InputKind::Object => format!("an {}", kind.schema()?),
+            _ => format!("a {}", kind.schema()?),
+        };
+        default.wrong_type(&format!("the default of `{}`", excerpt(name)), &expected, problems);
+        return None;
+    }
+    let default = default.map(Node::to_json);
+    Some(DirectiveInput { name: name.to_owned(), kind, required, default, description })
+}
+
+/// Reads `inputs` and `outputs` of a directive whose metadata are XML. `base` is where the XML begins in `text`.
+pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problems) -> Directive {
+    let mut directive = Directive::default();
+    let span = |element: &Element| Span::locate(text, base + element.start, base + element.end).first_line();
+    let bad = |element: &Element, message: String, help: &str| {
+        problems.push(Diagnostic::error(codes::DIRECTIVE_INPUT, span(element), message).help(help));
+    };
+    for element in root.child("inputs").map(|inputs| inputs.children.as_slice()).unwrap_or_default() {
+        let Some(name) = element.attribute("name").filter(|_| element.name == "input") else {
+            let message = format!("`<{}>` declares no input", excerpt(&element.name));
+            bad(
+                element,
+                message,
+                "an input is written <input name=\"who\" type=\"string\">what it is</input>",
+            );
+            continue;
+        };
+        let kind = match element.attribute("type") {
+            None => InputKind::Any,
+            Some(written) => match InputKind::parse(written) {
+                Some(kind) => kind,
+                None => {
+                    let names = KINDS.map(|(name, _)| name);
+                    let help = match nearest(written, names) {
+                        Some(known) => format!("did you mean `{known}`?"),
+                        None => format!("one of {}", names.join(", ")),
+                    };
+                    bad(element, format!("`{}` is no type of an input", excerpt(written)), &help);
+                    continue;
+                }
+            },
+        };
+        let required = match element.attribute("required") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => {
+                let message = format!("`required` is true or false, not `{}`", excerpt(other));
+                bad(element, message, "write required=\"true\"");
+                continue;
+            }
+        };
+        let default = match (element.attribute("default"), kind) {
+            (None, _) => None,
+            (Some(default), InputKind::String | InputKind::Any) => Some(Value::from(default)),
+            (Some(default), kind) => {
+                match crate::json::parse_strict(default, MOST_DEPTH)
+                    .ok()
+                    .filter(|default| kind.takes(default))
+                {
+                    Some(default) => Some(default),
+                    None => {
+                        let message = format!(
+                            "the default `{}` of `{}` is not of its type",
+                            excerpt(default),
+                            excerpt(name)
+                        );
+                        bad(element, message, &format!("write a JSON {}", kind.schema().unwrap_or_default()));
+                        continue;
+                    }
+                }
+            }
+        };
+        let description = Some(element.text.split_whitespace().collect::<Vec<_>>().join(" "));
+        let description = description.filter(|description| !description.is_empty());
+        let input = DirectiveInput { name: name.to_owned(), kind, required, default, description };
+        push(&mut directive, Some(input), span(element), problems);
+    }
+    directive.outputs = root.child("outputs").map(Element::to_json);
+    directive
+}
+
+fn push(directive: &mut Directive, input: Option<DirectiveInput>, span: Span, problems: &Problems) {
+    let Some(input) = input else { return };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let name = excerpt(&input.name);
+    let refused = if input.name.is_empty() || !input.name.chars().all(is_name) || input.name.len() > 128 {
+        Some(format!("`{name}` cannot be the name of an input"))
+    } else if directive.inputs.iter().any(|known| known.name == input.name) {
+        Some(format!("the input `{name}` is declared twice"))
+    } else {
+        None
+    };
+    match refused {
+        Some(message) => problems.push(
+            Diagnostic::error(codes::DIRECTIVE_INPUT, span.first_line(), message)
+                .help("names consist of letters, digits, `_` and `-`, and each is declared once"),
+        ),
+        None => directive.inputs.push(input),
+    }
+}

@@ -1,0 +1,16 @@
+//! Text items: knowledge and directives, as projects keep them in `.ai/knowledge` and `.ai/directives`.
+//!
+//! A Markdown file has its metadata between two lines `---` at its top, or in a fence of YAML there; a directive may
+//! have them in a fence of XML instead, with the inputs that it takes. A YAML file is metadata as a whole.
+
+mod directive;
+mod parse;
+mod search;
+mod xml;
+
+#[cfg(test)]
+mod tests;
+
+pub use directive::{Directive, DirectiveInput, InputKind};
+pub use parse::{ReadText, TextFormat, TextItem, read_text_item};
+pub use search::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};

@@ -1,0 +1,189 @@
+//! Search among items: a score that depends on nothing but the query and the text, in whole numbers.
+
+/// The most words of a query that count.
+const MOST_TERMS: usize = 32;
+/// How often a word counts within one field.
+const MOST_HITS: u64 = 5;
+/// How much is shown around a hit, in characters.
+const SNIPPET: usize = 160;
+
+/// A part of an item that a search looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SearchField {
+    Id,
+    Title,
+    Tags,
+    Description,
+    Body,
+}
+
+/// Every field, the weightiest first, with its name in params.
+pub const SEARCH_FIELDS: [(&str, SearchField); 5] = [
+    ("id", SearchField::Id),
+    ("title", SearchField::Title),
+    ("tags", SearchField::Tags),
+    ("description", SearchField::Description),
+    ("body", SearchField::Body),
+];
+
+impl SearchField {
+    const fn weight(self) -> u64 {
+        match self {
+            Self::Id => 10,
+            Self::Title => 8,
+            Self::Tags => 6,
+            Self::Description => 4,
+            Self::Body => 1,
+        }
+    }
+}
+
+/// An item as a search sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Searched {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it is called under.
+    pub tags: Vec<String>,
+    /// What it is.
+    pub description: String,
+    /// What it says.
+    pub body: String,
+}
+
+/// What is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchQuery {
+    terms: Vec<String>,
+    fields: Vec<SearchField>,
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+impl SearchQuery {
+    /// A query of words, looked for in these fields; in all where none is named.
+    pub fn new(text: &str, fields: &[SearchField]) -> Self {
+        let mut terms: Vec<String> = Vec::new();
+        for word in words(text) {
+            if terms.len() < MOST_TERMS && !terms.contains(&word) {
+                terms.push(word);
+            }
+        }
+        let fields =
+            if fields.is_empty() { SEARCH_FIELDS.map(|(_, field)| field).to_vec() } else { fields.to_vec() };
+        Self { terms, fields }
+    }
+
+    /// How well an item fits; `None`: not at all. A query without words fits everything equally.
+    ///
+    /// Each word counts by the fields that it stands in, twice as much as a word that only begins with it; an item that
+    /// has more of the words comes before one that has fewer of them more often.
+    pub fn score(&self, item: &Searched) -> Option<u64> {
+        if self.terms.is_empty() {
+            return Some(0);
+        }
+        let mut scores = vec![0; self.terms.len()];
+        for field in &self.fields {
+            let mut hits = vec![0; self.terms.len()];
+            let mut look = |text: &str| {
+                for word in words(text) {
+                    for (term, hits) in self.terms.iter().zip(&mut hits) {
+                        if word == *term {
+                            *hits += 2;
+                        } else if term.chars().count() >= 3 && word.starts_with(term.as_str()) {
+                            *hits += 1;
+                        }
+                    }
+                }
+            };
+            match field {
+                SearchField::Id => look(&item.id),
+                SearchField::Title => look(&item.title),
+                SearchField::Tags => item.tags.iter().for_each(|tag| look(tag)),
+                SearchField::Description => look(&item.description),
+                SearchField::Body => look(&item.body),
+            }
+            for (score, hits) in scores.iter_mut().zip(hits) {
+                *score += field.weight() * u64::min(hits, 2 * MOST_HITS);
+            }
+        }
+        let matched = scores.iter().filter(|score| **score > 0).count() as u64;
+        (matched > 0).then(|| matched * scores.iter().sum::<u64>())
+    }
+
+    /// A piece of the body around the first word that was looked for, on one line; the beginning where there is none.
+    pub fn snippet(&self, item: &Searched) -> String {
+        let text = item.body.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut hit = 0;
+        let mut begin = None;
+        for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+            match (begin, c.is_alphanumeric()) {
+                (None, true) => begin = Some(at),
+                (Some(start), false) => {
+                    begin = None;
+                    let word = text[start..at].to_lowercase();
+                    if self.terms.iter().any(|term| word.starts_with(term.as_str())) {
+                        hit = start;
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        // A third of it comes before the hit, from the beginning of a word on.
+        let before: Vec<_> = text[..hit].char_indices().rev().take(SNIPPET / 3).collect();
+        let from = before
+            .iter()
+            .rev()
+            .find(|(at, c)| *at == 0 || *c == ' ')
+            .map_or(hit, |(at, c)| if *c == ' ' { at + 1 } else { *at });
+        let piece = &text[from..];
+        let (piece, cut) = match piece.char_indices().nth(SNIPPET) {
+            Some((at, _)) => (&piece[..at], true),
+            None => (piece, false),
+        };
+        format!("{}{piece}{}", if from > 0 { "…" } else { "" }, if cut { "…" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(id: &str, title: &str, body: &str) -> Searched {
+        Searched { id: id.to_owned(), title: title.to_owned(), body: body.to_owned(), ..Searched::default() }
+    }
+
+    #[test]
+    fn weightier_fields_more_words_and_whole_words_count_more() {
+        let query = SearchQuery::new("Signed graphs, signed", &[]);
+        let score = |id: &str, title: &str, body: &str| query.score(&item(id, title, body));
+        let both = score("a", "", "graphs that are signed");
+        assert!(score("a", "signed", "") > score("a", "", "signed"));
+        assert!(score("graphs/x", "", "") > score("a", "graphs", ""));
+        assert!(both > score("a", "", "signed signed"));
+        assert!(score("a", "", "signed") > score("a", "", "signedness"));
+        assert_eq!(score("a", "sign", "graph"), None);
+        // However often a word is repeated, it counts so much and no more.
+        let often = "signed ".repeat(100);
+        assert_eq!(score("a", "", &often), score("a", "", &"signed ".repeat(5)));
+        assert_eq!(SearchQuery::new(" ,-", &[]).score(&item("a", "", "")), Some(0));
+        let titles = SearchQuery::new("graphs", &[SearchField::Title]);
+        assert_eq!(titles.score(&item("graphs", "", "graphs")), None);
+    }
+
+    #[test]
+    fn a_snippet_shows_the_first_hit() {
+        let body = format!("{} The  digest\nis signed. {}", "before ".repeat(40), "after ".repeat(60));
+        let shown = SearchQuery::new("DIGEST", &[]).snippet(&item("a", "", &body));
+        assert!(shown.starts_with("…before ") && shown.contains("The digest is signed. after"), "{shown}");
+        assert!(shown.ends_with('…') && shown.chars().count() <= SNIPPET + 2, "{shown}");
+        assert_eq!(SearchQuery::new("none", &[]).snippet(&item("a", "", "short é\n text")), "short é text");
+        assert_eq!(SearchQuery::new("x", &[]).snippet(&item("a", "", "")), "");
+    }
+}

@@ -1,0 +1,120 @@
+#![allow(clippy::unwrap_used)]
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::graph::ItemType;
+use crate::schema::InputSchema;
+use crate::trust::{CommentMark, SigningKey, sign_text};
+
+fn read(item_type: ItemType, text: &str) -> Result<TextItem, Vec<String>> {
+    read_text_item(item_type, TextFormat::Markdown, "x.md", text)
+        .map(|read| read.item)
+        .map_err(|problems| problems.to_lines())
+}
+
+const YAML_DIRECTIVE: &str = "---\ntitle: Greet\ninputs:\n  who: { type: string, required: true }\n  times: { type: integer, default: 2 }\n---\n\nGreet {input:who} {input:times} times{input:mark|!}\n";
+
+const XML_DIRECTIVE: &str = "<!-- rye:signed:2026-02-11T00:00:00Z:a1b2:c2ln:0123 -->\n\n# Create a note\n\nWrites one.\n\n```xml\n<directive name=\"note\" version=\"1.2.0\">\n  <metadata>\n    <description>Write a note</description>\n    <permissions><execute><tool>a.*</tool></execute></permissions>\n  </metadata>\n  <inputs>\n    <input name=\"name\" type=\"string\" required=\"true\">\n      Its name\n    </input>\n    <input name=\"n\" type=\"integer\" default=\"3\"/>\n    <input name=\"mark\"/>\n  </inputs>\n  <outputs><output name=\"path\">Where</output></outputs>\n</directive>\n```\n\n<process>\n<step>Write {input:name} {input:n}{input:mark?}.</step>\n</process>\n";
+
+#[test]
+fn knowledge_has_its_metadata_at_the_top() {
+    let bodies =
+        ["---\ntitle: A\ntags: [x, y]\n---\n\n# B\n", "```yaml\ntitle: A\ntags: [x, y]\n```\n\n# B\n"];
+    for body in bodies {
+        let signed = sign_text(
+            "a/b",
+            body,
+            CommentMark::Angle,
+            &SigningKey::from_seed(&[1; 32]),
+            crate::time::Timestamp(0),
+        );
+        for text in [body.to_owned(), signed, format!("<!-- rye:signed:x -->\n\n{body}")] {
+            let item = read(ItemType::Knowledge, &text).unwrap();
+            assert_eq!((item.title.as_deref(), item.body.as_str()), (Some("A"), "# B\n"), "{text}");
+            assert_eq!(item.tags(), ["x", "y"]);
+        }
+    }
+    let plain = read(ItemType::Knowledge, "\n```text\n# no\n```\n# Title\nText\n").unwrap();
+    assert_eq!((plain.title.as_deref(), plain.metadata.len()), (Some("Title"), 0));
+    let empty = read(ItemType::Knowledge, "---\n# nothing\n---\nText").unwrap();
+    assert_eq!((empty.metadata.len(), empty.body.as_str()), (0, "Text"));
+    let yaml = read_text_item(ItemType::Knowledge, TextFormat::Yaml, "x.yaml", "title: A\nn: 1\n").unwrap();
+    assert_eq!(Value::Object(yaml.item.metadata), json!({"title": "A", "n": 1}));
+    assert_eq!(yaml.item.body, "title: A\nn: 1\n");
+}
+
+#[test]
+fn a_directive_says_what_it_takes() {
+    let item = read(ItemType::Directive, YAML_DIRECTIVE).unwrap_err();
+    assert!(item[0].contains("`{input:mark}` names no input"), "{item:?}");
+    let item = read(ItemType::Directive, &YAML_DIRECTIVE.replace("{input:mark|!}", "")).unwrap();
+    let schema = InputSchema::compile(&item.directive.as_ref().unwrap().schema()).unwrap();
+    let filled = schema.validate_and_fill(json!({"who": "{input:times}"})).unwrap();
+    assert_eq!(Directive::fill(&item.body, filled.as_object().unwrap()), "Greet {input:times} 2 times\n");
+    assert!(schema.validate_and_fill(json!({})).is_err());
+    assert!(schema.validate_and_fill(json!({"who": 1})).is_err());
+    assert!(schema.validate_and_fill(json!({"who": "a", "hwo": 1})).is_err());
+}
+
+#[test]
+fn a_directive_of_rye_is_read() {
+    let item = read(ItemType::Directive, XML_DIRECTIVE).unwrap();
+    assert_eq!(item.title.as_deref(), Some("Create a note"));
+    assert_eq!(item.description(), Some("Write a note"));
+    assert_eq!((item.text("name"), item.text("version")), (Some("note"), Some("1.2.0")));
+    let directive = item.directive.unwrap();
+    let names: Vec<_> = directive.inputs.iter().map(|input| (input.name.as_str(), input.required)).collect();
+    assert_eq!(names, [("name", true), ("n", false), ("mark", false)]);
+    assert_eq!(directive.inputs[1].default, Some(json!(3)));
+    assert_eq!(directive.inputs[0].description.as_deref(), Some("Its name"));
+    let inputs = json!({"name": "x", "n": 3});
+    assert_eq!(
+        Directive::fill(&item.body, inputs.as_object().unwrap()),
+        "<process>\n<step>Write x 3.</step>\n</process>\n"
+    );
+    // Older ones have their process inside the element.
+    let older = XML_DIRECTIVE.replace("</outputs>", "</outputs><process><step>Do {input:n}</step></process>");
+    let older = read(ItemType::Directive, &older).unwrap();
+    assert!(
+        older.body.starts_with("<process><step>Do {input:n}</step></process>\n\n<process>\n"),
+        "{}",
+        older.body
+    );
+}
+
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    let cases = [
+        "---\ntitle: A\n",
+        "---\n- a\n---\n",
+        "---\ntitle: [\n---\n",
+        "---\ninputs: { a: { type: strin, default: 1 }, b: { type: integer, default: x }, 'c d': }\n---\n{input:aa} {input:zzz:1} {input:} {input:a",
+        "---\ninputs: [{ name: a }, { name: a }, { type: string }, 1]\n---\n",
+        "---\ninputs: all\n---\n",
+        "# T\n```xml\n<directive name=\"a\">\n  <inputs>\n```\n",
+        "```xml\n<directive>\n<inputs>\n<input name=\"a\" type=\"nubmer\"/>\n<input name=\"b\" type=\"integer\" default=\"x\"/>\n<inptu name=\"c\"/>\n<input name=\"d\" required=\"yes\"/>\n<input/>\n</inputs></directive>\n```\nUse {input:e}.\n",
+    ];
+    let shown: Vec<_> =
+        cases.iter().map(|text| read(ItemType::Directive, text).unwrap_err().join("\n")).collect();
+    insta::assert_snapshot!(shown.join("\n---\n"));
+}
+
+proptest! {
+    #[test]
+    fn reading_never_panics(text in "(---\n|```yaml\n|```xml\n)?[a-c:<>/\\-`{}\n #é|?\"=\r]{0,60}(\n---\n|\n```\n)?[{}input:a|? <>é]{0,20}") {
+        for item_type in [ItemType::Knowledge, ItemType::Directive] {
+            for format in [TextFormat::Markdown, TextFormat::Yaml] {
+                let _ = read_text_item(item_type, format, "x.md", &text);
+            }
+        }
+        let _ = Directive::fill(&text, &serde_json::Map::new());
+    }
+
+    #[test]
+    fn what_is_filled_in_is_not_looked_at_again(value in "[{}input:a]{0,12}") {
+        let inputs = json!({"a": value});
+        let filled = Directive::fill("<{input:a}>", inputs.as_object().unwrap());
+        prop_assert_eq!(filled, format!("<{value}>"));
+    }
+}
