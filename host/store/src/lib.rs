@@ -1,4 +1,4 @@
-//! Where runs are kept: the [`CheckpointStore`] trait, a store in memory and one in SQLite.
+//! Where runs are kept: the [`CheckpointStore`] trait, a store in memory, one in SQLite and one in a folder.
 //!
 //! A store keeps records as they are: it never reads what a record says, and never signs or checks one. What it does
 //! promise is order, atomicity and durability.
@@ -8,6 +8,7 @@ mod bare;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
+mod file;
 mod lock;
 mod memory;
 mod plan;
@@ -21,6 +22,7 @@ pub use bare::BareDatabase;
 pub use error::{
     AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
 };
+pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};

@@ -136,6 +136,13 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// Puts a row in place of the one of its run.
+    pub(crate) fn put_row(&self, row: RunRow) {
+        if let Some(run) = self.lock().runs.get_mut(&row.run_id) {
+            run.row = row;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Every change is checked before it is made, so a panic cannot leave a half-made one behind.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

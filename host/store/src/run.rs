@@ -7,7 +7,7 @@ use graph_core::graph::Durability;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A run that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Snapshot {
 
 /// What is known of a run without reading its records. It serves listings; what a run really did stands in its signed
 /// records.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRow {
     /// The run's id.
     pub run_id: String,

@@ -1,0 +1,86 @@
+//! Who has a run.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::log::fault;
+use super::store::write_atomic;
+use crate::error::{AcquireError, ReadError, StorageError};
+use crate::lock::RunLock;
+use crate::store::{Holder, Owner, RunGuard};
+
+/// How often, and in what steps, to wait for a process that has taken a lock to say who it is.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+fn owner_path(folder: &Path) -> PathBuf {
+    folder.join("owner")
+}
+
+fn lock_path(folder: &Path) -> PathBuf {
+    folder.join("lock")
+}
+
+/// Takes a run.
+pub(super) fn take(folder: &Path, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
+    let file = lock_path(folder);
+    let lock = match RunLock::try_take(&file) {
+        Ok(Some(lock)) => lock,
+        Ok(None) => {
+            return Err(AcquireError::Held { run: run.to_owned(), holder: owner_soon(folder)? });
+        }
+        Err(error) => return Err(AcquireError::Lock { file, reason: error.to_string() }),
+    };
+    let path = owner_path(folder);
+    let abandoned = read_owner(&path)?;
+    let text = serde_json::to_vec(owner)
+        .map_err(|error| StorageError::Io { file: path.clone(), reason: error.to_string() })?;
+    write_atomic(&path, &text, false)?;
+    Ok(RunGuard::new(run, abandoned, Held { owner: path, _lock: lock }))
+}
+
+/// Who has a run at this moment.
+pub(super) fn holder(folder: &Path) -> Result<Holder, ReadError> {
+    let path = lock_path(folder);
+    match RunLock::is_held(&path) {
+        Ok(false) => Ok(Holder::Nobody),
+        Ok(true) => Ok(owner_soon(folder)?.map_or(Holder::Unknown, Holder::Known)),
+        Err(error) => Err(fault(&path, &error).into()),
+    }
+}
+
+fn read_owner(path: &Path) -> Result<Option<Owner>, StorageError> {
+    match fs::read(path) {
+        // A file that says nothing that can be understood names nobody: the lock is what counts.
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(fault(path, &error)),
+    }
+}
+
+/// Who has said that they have the run. Whoever has just taken the lock needs a moment to say so.
+fn owner_soon(folder: &Path) -> Result<Option<Owner>, StorageError> {
+    for _ in 0..TRIES {
+        if let Some(owner) = read_owner(&owner_path(folder))? {
+            return Ok(Some(owner));
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(None)
+}
+
+/// Gives the run back: first the name, then the lock.
+struct Held {
+    owner: PathBuf,
+    _lock: RunLock,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // A name that stays is that of a process that is gone; the lock is what counts, and it goes in any case.
+        let _ = fs::remove_file(&self.owner);
+    }
+}

@@ -1,0 +1,403 @@
+//! The store itself.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use graph_core::digest::Digest;
+use graph_core::graph::Durability;
+use graph_core::record::{ChannelValue, SignedRecord};
+
+use super::log::{Log, fault};
+use super::owner;
+use crate::error::{
+    AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
+};
+use crate::plan;
+use crate::resolve::{self, Names};
+use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
+use crate::store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};
+
+/// The digits of the number in the name of a run's folder.
+const DIGITS: usize = 10;
+
+/// Keeps runs in a folder, as files that a person can read. What a handle has looked at of a run it holds in memory.
+/// Clones share that; several processes may have the same folder open.
+#[derive(Clone, Debug)]
+pub struct FileStore {
+    folder: PathBuf,
+    logs: Arc<Mutex<HashMap<String, Log>>>,
+}
+
+/// A run's folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// Its place in the order of creation.
+    number: u64,
+    run: String,
+    folder: PathBuf,
+}
+
+impl FileStore {
+    /// A store in a folder, conventionally `.ai/state/files` in the project. Nothing is made before something is kept.
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), logs: Arc::default() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether there are runs in it.
+    pub fn exists(&self) -> bool {
+        self.runs_folder().is_dir()
+    }
+
+    fn runs_folder(&self) -> PathBuf {
+        self.folder.join("runs")
+    }
+
+    fn snapshot_path(&self, digest: &Digest) -> PathBuf {
+        self.folder.join("snapshots").join(digest.hex())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Log>> {
+        // A log that a panic left half-changed is read anew by whoever looks at it: see `commit`.
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folders of all runs, in order of creation.
+    fn places(&self) -> Result<Vec<Place>, StorageError> {
+        let folder = self.runs_folder();
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(fault(&folder, &error)),
+        };
+        let mut places = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| fault(&folder, &error))?;
+            let name = entry.file_name();
+            // What has another name was not put there by a store.
+            let Some((number, run)) = name.to_str().and_then(|name| name.split_once('-')) else { continue };
+            if let (Ok(number), Some(run)) = (number.parse(), unescape(run)) {
+                places.push(Place { number, run, folder: entry.path() });
+            }
+        }
+        places.sort();
+        Ok(places)
+    }
+
+    fn place(&self, run: &str) -> Result<Option<Place>, StorageError> {
+        Ok(self.places()?.into_iter().find(|place| place.run == run))
+    }
+
+    /// Looks at a run as it is now; `None` if there is no such run.
+    fn with_log<T>(&self, run: &str, look: impl FnOnce(&mut Log) -> T) -> Result<Option<T>, StorageError> {
+        let mut logs = self.lock();
+        if !logs.contains_key(run) {
+            let Some(place) = self.place(run)? else { return Ok(None) };
+            logs.insert(run.to_owned(), Log::of(&place.folder, run));
+        }
+        let Some(log) = logs.get_mut(run) else { return Ok(None) };
+        log.refresh()?;
+        Ok(Some(look(log)))
+    }
+
+    /// Reads from a run. Where nothing is found and the log is damaged, the damage is the answer.
+    fn read<T>(
+        &self,
+        run: &str,
+        none: T,
+        is_whole: impl FnOnce(&T) -> bool,
+        read: impl FnOnce(&Log) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let found = self.with_log(run, |log| {
+            let found = read(log);
+            match &log.damage {
+                Some(damage) if !found.as_ref().is_ok_and(is_whole) => Err(damage.clone().into()),
+                _ => found,
+            }
+        })?;
+        found.unwrap_or(Ok(none))
+    }
+
+    fn fits(&self, digest: &Digest, text: &str) -> Result<bool, SnapshotError> {
+        let path = self.snapshot_path(digest);
+        match fs::read(&path) {
+            Ok(kept) if kept == text.as_bytes() => Ok(true),
+            Ok(_) => Err(SnapshotError::Differs { digest: *digest }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(fault(&path, &error).into()),
+        }
+    }
+
+    /// Makes the folder of a new run with its first line: it appears whole or not at all.
+    fn add(&self, run: &NewRun) -> Result<(), CreateRunError> {
+        let synchronous = match run.row.durability {
+            Durability::Sync => Synchronous::Full,
+            Durability::Async | Durability::Exit => Synchronous::Normal,
+        };
+        let places = self.places()?;
+        if places.iter().any(|place| place.run == run.row.run_id) {
+            return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
+        }
+        let number = places.last().map_or(1, |last| last.number.saturating_add(1));
+        let folder = self.runs_folder();
+        // A name without a number: it counts for nothing until it is whole.
+        let half = folder.join("new");
+        let made = |error: &io::Error| CreateRunError::from(fault(&half, error));
+        match fs::remove_dir_all(&half) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(made(&error)),
+            _ => {}
+        }
+        fs::create_dir_all(&half).map_err(|error| made(&error))?;
+        Log::create(&half, &run.row, synchronous)?;
+        let whole = folder.join(format!("{number:0DIGITS$}-{}", escape(&run.row.run_id)));
+        fs::rename(&half, &whole).map_err(|error| made(&error))?;
+        if synchronous == Synchronous::Full {
+            sync_folder(&folder).map_err(|error| made(&error))?;
+        }
+        Ok(())
+    }
+}
+
+impl CheckpointStore for FileStore {
+    fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
+        plan::check_row(&run.row)?;
+        let path = self.folder.join("lock");
+        let lock = || -> io::Result<File> {
+            fs::create_dir_all(&self.folder)?;
+            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            file.lock()?;
+            Ok(file)
+        };
+        let _held = lock().map_err(|error| CreateRunError::from(fault(&path, &error)))?;
+        if self.place(&run.row.run_id)?.is_some() {
+            return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
+        }
+        let mut missing = Vec::new();
+        for (index, snapshot) in run.snapshots.iter().enumerate() {
+            let before = run.snapshots[..index].iter().find(|other| other.digest == snapshot.digest);
+            if before.is_some_and(|other| other.text != snapshot.text) {
+                return Err(SnapshotError::Differs { digest: snapshot.digest }.into());
+            }
+            if !self.fits(&snapshot.digest, &snapshot.text)? {
+                missing.push(snapshot);
+            }
+        }
+        for snapshot in missing {
+            self.put_snapshot(&snapshot.digest, &snapshot.text)?;
+        }
+        self.add(run)
+    }
+
+    fn commit(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), CommitError> {
+        plan::check_update(run, update)?;
+        let mut logs = self.lock();
+        // It is put back once the line is written: what a failure has changed here is read anew.
+        let known = logs.remove(run);
+        let mut log = match known {
+            Some(log) => log,
+            None => match self.place(run)? {
+                Some(place) => Log::of(&place.folder, run),
+                None => return Err(CommitError::NotFound { run: run.to_owned() }),
+            },
+        };
+        log.commit(batch, update, synchronous)?;
+        logs.insert(run.to_owned(), log);
+        Ok(())
+    }
+
+    fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        self.read(run, None, Option::is_some, |log| log.held.run(run))
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        let limit = filter.limit.unwrap_or(usize::MAX);
+        let mut rows = Vec::new();
+        for place in self.places()?.into_iter().rev() {
+            if rows.len() >= limit {
+                break;
+            }
+            if let Some(row) = self.run(&place.run)?.filter(|row| filter.matches(row)) {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn resolve(&self, name: &str) -> Result<String, ResolveError> {
+        resolve::resolve(name, &mut Folder(self))
+    }
+
+    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+        // Which one is the newest is not known where the log is damaged.
+        let known = !matches!(at, At::Latest | At::Step(_));
+        self.read(run, None, |found| known && found.is_some(), |log| log.held.checkpoint(run, namespace, at))
+    }
+
+    fn checkpoints(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let full = |found: &Vec<SignedRecord>| found.len() == limit;
+        self.read(run, Vec::new(), full, |log| log.held.checkpoints(run, namespace, after, limit))
+    }
+
+    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+        self.read(run, Vec::new(), |_| false, |log| log.held.pending(run, namespace))
+    }
+
+    fn values(
+        &self,
+        run: &str,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError> {
+        let found = self.with_log(run, |log| {
+            let found = log.held.values(run, namespace, wanted);
+            match &log.damage {
+                Some(damage) if found.is_err() => Err(damage.clone().into()),
+                _ => found,
+            }
+        })?;
+        // No run has no values: each one that is wanted is missing.
+        found.unwrap_or_else(|| crate::memory::MemoryStore::new().values(run, namespace, wanted))
+    }
+
+    fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        if self.fits(digest, text)? {
+            return Ok(());
+        }
+        let path = self.snapshot_path(digest);
+        let folder = self.folder.join("snapshots");
+        fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
+        Ok(write_atomic(&path, text.as_bytes(), true)?)
+    }
+
+    fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
+        let path = self.snapshot_path(digest);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(fault(&path, &error).into()),
+        }
+    }
+
+    fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
+        match self.place(run)? {
+            Some(place) => owner::take(&place.folder, run, owner),
+            None => Err(AcquireError::NotFound { run: run.to_owned() }),
+        }
+    }
+
+    fn holder(&self, run: &str) -> Result<Holder, ReadError> {
+        match self.place(run)? {
+            Some(place) => owner::holder(&place.folder),
+            None => Err(ReadError::NotFound { run: run.to_owned() }),
+        }
+    }
+}
+
+/// Looks names of runs up.
+struct Folder<'s>(&'s FileStore);
+
+impl Names for Folder<'_> {
+    fn last(&mut self) -> Result<Option<String>, StorageError> {
+        for place in self.0.places()?.into_iter().rev() {
+            let row = match self.0.run(&place.run) {
+                Ok(row) => row,
+                Err(ReadError::Storage(error)) => return Err(error),
+                Err(_) => None,
+            };
+            if row.is_some_and(|row| row.parent_id.is_none()) {
+                return Ok(Some(place.run));
+            }
+        }
+        Ok(None)
+    }
+
+    fn beginning(&mut self, prefix: &str, limit: usize) -> Result<Vec<String>, StorageError> {
+        let places = self.0.places()?;
+        let mut runs: Vec<_> =
+            places.into_iter().map(|place| place.run).filter(|run| run.starts_with(prefix)).collect();
+        runs.sort();
+        runs.truncate(limit);
+        Ok(runs)
+    }
+}
+
+/// A run's id as a part of a file's name: letters, digits, `_` and `-` as they are, any other byte as `%` and two digits.
+fn escape(run: &str) -> String {
+    use std::fmt::Write as _;
+    let mut name = String::with_capacity(run.len());
+    for byte in run.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
+            name.push(char::from(byte));
+        } else {
+            let _ = write!(name, "%{byte:02x}");
+        }
+    }
+    name
+}
+
+/// Reads what [`escape`] writes.
+fn unescape(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(first) = rest.bytes().next() {
+        if first == b'%' {
+            bytes.push(u8::from_str_radix(rest.get(1..3)?, 16).ok()?);
+            rest = rest.get(3..)?;
+        } else {
+            bytes.push(first);
+            rest = rest.get(1..)?;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Writes a file: it appears whole or not at all. `durable`: it is on stable storage then.
+pub(super) fn write_atomic(path: &Path, bytes: &[u8], durable: bool) -> Result<(), StorageError> {
+    let mut name = path.as_os_str().to_owned();
+    // Two threads, or processes, may write the same file at one time.
+    name.push(format!(".{}-{:?}.tmp", std::process::id(), std::thread::current().id()));
+    let half = PathBuf::from(name);
+    let write = || {
+        let mut file = File::create(&half)?;
+        file.write_all(bytes)?;
+        if durable {
+            file.sync_all()?;
+        }
+        fs::rename(&half, path)?;
+        match path.parent() {
+            Some(folder) if durable => sync_folder(folder),
+            _ => Ok(()),
+        }
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&half);
+        fault(path, &error)
+    })
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder) {
+        Ok(folder) => folder.sync_all(),
+        // Some systems do not open folders; the file itself is on the disk.
+        Err(_) => Ok(()),
+    }
+}

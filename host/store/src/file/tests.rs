@@ -1,0 +1,158 @@
+//! What is particular to files: that they are cut short, that they break, that others use them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use graph_core::record::ErrorCode;
+use tempfile::TempDir;
+
+use super::FileStore;
+use crate::conformance::Subject;
+use crate::conformance::sample::{checkpoint, commit, owner, run, update, whole};
+use crate::error::{CommitError, ReadError, StorageError};
+use crate::store::{At, CheckpointStore, Holder, Synchronous};
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn store(&self) -> FileStore {
+        FileStore::at(&self.0.path().join("state/files"))
+    }
+
+    /// With the run `r` and so many checkpoints.
+    fn filled(checkpoints: u64) -> Self {
+        let place = Self::new();
+        let store = place.store();
+        store.create_run(&run("r")).unwrap();
+        for sequence in 0..checkpoints {
+            commit(&store, "r", &[checkpoint("r", sequence, vec![whole("a", sequence, "1")])]);
+        }
+        place
+    }
+
+    fn log(&self) -> PathBuf {
+        self.store().folder().join("runs/0000000001-r/log")
+    }
+}
+
+impl Subject for Place {
+    fn open(&self) -> Box<dyn CheckpointStore> {
+        Box::new(self.store())
+    }
+}
+
+mod conforms {
+    use super::Place;
+
+    crate::conformance!(Place::new());
+}
+
+fn sequences(store: &FileStore) -> Vec<u64> {
+    store.checkpoints("r", "", None, 1_000).unwrap().iter().map(|record| record.sequence).collect()
+}
+
+#[test]
+fn a_commit_that_was_cut_short_anywhere_never_was() {
+    let place = Place::filled(2);
+    let before = fs::read(place.log()).unwrap();
+    commit(&place.store(), "r", &[checkpoint("r", 2, vec![whole("a", 2, "\"\\n\"")])]);
+    let after = fs::read(place.log()).unwrap();
+    for length in before.len()..after.len() {
+        fs::write(place.log(), &after[..length]).unwrap();
+        let store = place.store();
+        assert_eq!(sequences(&store), [0, 1], "{length}");
+        // The next commit takes its place.
+        commit(&store, "r", &[checkpoint("r", 5, vec![])]);
+        assert_eq!(sequences(&place.store()), [0, 1, 5], "{length}");
+    }
+    fs::write(place.log(), &after).unwrap();
+    assert_eq!(sequences(&place.store()), [0, 1, 2]);
+    // A system that has made room for the line and not written it leaves zeros.
+    fs::write(place.log(), [&before[..], &[0; 100]].concat()).unwrap();
+    assert_eq!(sequences(&place.store()), [0, 1]);
+}
+
+#[test]
+fn damage_is_refused_where_it_lies() {
+    let place = Place::filled(6);
+    let text = fs::read_to_string(place.log()).unwrap();
+    let at = text.find(r#"\"sequence\":3}"#).unwrap();
+    let mut bytes = text.into_bytes();
+    bytes[at + 13] = b'4';
+    fs::write(place.log(), &bytes).unwrap();
+
+    let store = place.store();
+    let Err(ReadError::Storage(error)) = store.checkpoints("r", "", None, 1_000) else { panic!("read") };
+    assert_eq!(error.code(), ErrorCode::Integrity);
+    let message = error.to_string();
+    assert!(
+        message.contains("log is damaged: at byte ") && message.contains("not what its digest says"),
+        "{message}"
+    );
+    assert!(message.ends_with("the checkpoints of run r up to number 2 can still be read"), "{message}");
+    assert_eq!(store.checkpoints("r", "", None, 3).unwrap().len(), 3);
+    assert_eq!(store.checkpoint("r", "", At::Sequence(2)).unwrap(), Some(checkpoint("r", 2, vec![])));
+    assert_eq!(store.checkpoint("r", "", At::Latest), Err(ReadError::Storage(error.clone())));
+    assert_eq!(store.pending("r", ""), Err(ReadError::Storage(error.clone())));
+    assert!(store.run("r").unwrap().is_some());
+    // Nothing is written behind it.
+    let refused = store.commit("r", &[checkpoint("r", 9, vec![])], &update(9), Synchronous::Full);
+    assert_eq!(refused, Err(CommitError::Storage(error)));
+    assert_eq!(fs::read(place.log()).unwrap(), bytes);
+}
+
+#[test]
+fn lines_of_another_run_or_out_of_order_are_damage() {
+    let place = Place::filled(2);
+    let store = place.store();
+    store.create_run(&run("s")).unwrap();
+    let other = fs::read(store.folder().join("runs/0000000002-s/log")).unwrap();
+    let own = fs::read(place.log()).unwrap();
+    let last = own.split_inclusive(|byte| *byte == b'\n').next_back().unwrap().to_vec();
+    for line in [other, last, b"\n".to_vec(), b"no\n".to_vec()] {
+        fs::write(place.log(), [&own[..], &line].concat()).unwrap();
+        let read = place.store().checkpoints("r", "", None, 10);
+        assert!(matches!(read, Err(ReadError::Storage(StorageError::Corrupt { .. }))), "{read:?}");
+    }
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_in_nobodys_way() {
+    let place = Place::filled(1);
+    let store = place.store();
+    // A run that was not added to the end, and a name that nobody took back.
+    let half = store.folder().join("runs/new");
+    fs::create_dir(&half).unwrap();
+    fs::write(half.join("log"), "half").unwrap();
+    fs::write(store.folder().join("runs/0000000001-r/owner"), serde_json::to_vec(&owner(7)).unwrap())
+        .unwrap();
+    assert_eq!(store.runs(&crate::run::RunFilter::default()).unwrap().len(), 1);
+    store.create_run(&run("t")).unwrap();
+    assert_eq!(store.holder("r").unwrap(), Holder::Nobody);
+    assert_eq!(store.acquire("r", &owner(8)).unwrap().abandoned(), Some(&owner(7)));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_said_so() {
+    let place = Place::new();
+    let blocked = place.0.path().join("file");
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&blocked)
+        .unwrap()
+        .write_all(b"x")
+        .unwrap();
+    let store = FileStore::at(&blocked.join("state"));
+    let refused = store.create_run(&run("r")).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::Storage);
+    assert!(!store.exists());
+}
