@@ -186,11 +186,7 @@ impl Shared {
         });
         done.await.unwrap_or_else(|error| {
             let message = format!("the item could not be used: {error}");
-            TaskReport {
-                result: Err(Failure::new(Category::Internal, message)),
-                fuel: 0,
-                warnings: Vec::new(),
-            }
+            TaskReport::new(Err(Failure::new(Category::Internal, message)), 0)
         })
     }
 

@@ -88,7 +88,7 @@ impl Primaries {
             }
             Ok(Outcome::Result(value))
         });
-        TaskReport { result, fuel: 0, warnings }
+        TaskReport { warnings, ..TaskReport::new(result, 0) }
     }
 
     fn done(&self, request: Request<'_>, warnings: &mut Vec<String>) -> Result<Value, Failure> {

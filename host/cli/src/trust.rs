@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use graph_core::trust::{EditError, TrustStore};
+use graph_core::capability::{Ceiling, ItemPattern};
+use graph_core::trust::{EditError, TrustStore, TrustedKey};
 
 use crate::error::{Error, Result};
 use crate::home::{Home, create_private_folder, write_atomic};
 use crate::output::Output;
 use crate::project;
+use crate::projection::ITEMS;
 use crate::text_file;
 
 /// Reads the user's trust store and those of `--trust`. A store beside a graph is never read by itself.
@@ -23,7 +25,25 @@ pub fn load(home: &Home, named: &[PathBuf], output: Output) -> Result<TrustStore
         let text = text_file::read_as("the trust file", path)?;
         store = store.merge(parse(path, &text, output)?);
     }
-    Ok(store)
+    Ok(store.merge(own(home)?))
+}
+
+/// This host's own key, for the knowledge that it writes about runs.
+fn own(home: &Home) -> Result<TrustStore> {
+    if !home.identity_file().exists() {
+        return Ok(TrustStore::default());
+    }
+    let items = ItemPattern::parse(ITEMS)
+        .map_err(|error| Error::invalid(format!("the pattern of this host's items: {error}")))?;
+    Ok(TrustStore::new(vec![TrustedKey {
+        name: "this host".to_owned(),
+        key: home.identity()?.verifying_key(),
+        items: vec![items],
+        ceiling: Ceiling::of([]),
+        not_before: None,
+        not_after: None,
+        revoked: None,
+    }]))
 }
 
 /// Edits a trust store: its text goes through `change`, and the file appears whole or not at all. Edits of several

@@ -22,7 +22,7 @@ pub use bare::BareDatabase;
 pub use error::{
     AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
 };
-pub use file::FileStore;
+pub use file::{FileStore, Listener};
 pub use memory::MemoryStore;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};

@@ -9,8 +9,9 @@ use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::guest_build::Toolchain;
 use graph_host::output::{self, printable, styled};
-use graph_host::{launch, project, report, runs, trust};
-use graph_store::{CheckpointStore as _, Holder, RunFilter};
+use graph_host::stores::{self, Stores};
+use graph_host::{launch, project, report, trust};
+use graph_store::{Holder, RunFilter};
 use serde::Serialize;
 use serde_json::json;
 
@@ -191,15 +192,14 @@ fn guests() -> Finding {
 
 fn stored(project: &Path) -> Finding {
     let what = "runs";
-    if !project::database(project).exists() {
+    if !stores::any(project) {
         return Finding::new(what, Standing::Good, "none yet");
     }
     let look = || -> Result<(usize, Vec<String>)> {
-        let store = runs::open_to_read(project)?;
-        let rows = store.runs(&RunFilter::default())?;
-        let running = rows.iter().filter(|row| row.status == Status::Running);
-        let cut_short = running.filter(|row| store.holder(&row.run_id) == Ok(Holder::Nobody));
-        Ok((rows.len(), cut_short.map(|row| row.run_id.clone()).collect()))
+        let rows = Stores::to_read(project)?.list(&RunFilter::default())?;
+        let running = rows.iter().filter(|(_, row)| row.status == Status::Running);
+        let cut_short = running.filter(|(store, row)| store.holder(&row.run_id) == Ok(Holder::Nobody));
+        Ok((rows.len(), cut_short.map(|(_, row)| row.run_id.clone()).collect()))
     };
     match look() {
         Ok((count, cut_short)) if cut_short.is_empty() => {

@@ -12,7 +12,8 @@ use graph_host::launch::check_inputs;
 use graph_host::output::{self, printable, styled};
 use graph_host::report::Progress;
 use graph_host::session::Session;
-use graph_host::{answers, inputs, project, resume, runs};
+use graph_host::stores::{self, Stores};
+use graph_host::{answers, inputs, project, resume};
 use graph_store::{Change, RunUpdate};
 use serde_json::Value;
 
@@ -58,12 +59,13 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
         (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
     };
     let project = args.project.clone().map_or_else(project::of_current_folder, Ok)?;
-    // A missing database is no reason to make one.
-    drop(runs::open_to_read(&project)?);
-    let store = runs::open(&project)?;
+    // Nothing is made where there is no such run.
+    let (kind, store, row) = Stores::to_read(&project)?.find(&args.run)?;
+    drop(store);
+    let store = stores::open(&project, kind, context.home.identity()?, output)?;
     let signing_key = args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
     let mut resumable =
-        resume::reopen(&args.run, store, args.accept_changes, signing_key, context, args.quiet).await?;
+        resume::reopen(&row.run_id, store, args.accept_changes, signing_key, context, args.quiet).await?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
     }

@@ -16,8 +16,9 @@ use graph_host::output::{self, printable, styled};
 use graph_host::preflight::{Plan, PlannedId};
 use graph_host::report::{self, Progress};
 use graph_host::session::Session;
+use graph_host::stores::{self, StoreKind};
 use graph_host::texts::Text;
-use graph_host::{inputs, project, run_id, runs};
+use graph_host::{inputs, project, run_id};
 use serde_json::{Value, json};
 
 /// Run a graph
@@ -57,6 +58,9 @@ pub(crate) struct Args {
     /// When a step counts as stored, in place of the graph's `durability`
     #[arg(long, value_enum, value_name = "MODE")]
     durability: Option<Mode>,
+    /// Where the run is kept
+    #[arg(long, value_enum, value_name = "STORE", default_value = "sqlite")]
+    store: StoreKind,
     /// An answer to a question that the run will ask, in order; or NODE=ANSWER
     #[arg(long = "answer", value_name = "ANSWER")]
     answers: Vec<String>,
@@ -132,7 +136,8 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         .collect();
     let items = plan.items.len() as u64;
 
-    let store = runs::open(&args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?)?;
+    let home = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    let store = stores::open(&home, args.store, context.home.identity()?, output)?;
     let start = Start {
         inputs,
         run_id: args.run_id,

@@ -33,6 +33,7 @@ pub(super) struct Entry {
     digest: Digest,
     key_id: KeyId,
     signature: Signature,
+    events: u64,
     values: Vec<Value>,
 }
 
@@ -62,7 +63,8 @@ impl From<&SignedRecord> for Entry {
             body: record.body.to_string(),
             digest: record.digest,
             key_id: record.key_id,
-            signature: record.signature.clone(),
+            signature: record.signature,
+            events: record.events,
             values: record.values.iter().map(value).collect(),
         }
     }
@@ -88,6 +90,7 @@ impl Entry {
             digest: self.digest,
             key_id: self.key_id,
             signature: self.signature,
+            events: self.events,
             values: self.values.into_iter().map(value).collect(),
         }
     }

@@ -20,4 +20,4 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use store::FileStore;
+pub use store::{FileStore, Listener};

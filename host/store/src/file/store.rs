@@ -1,6 +1,7 @@
 //! The store itself.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
-use graph_core::record::{ChannelValue, SignedRecord};
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord};
 
 use super::log::{Log, fault};
 use super::owner;
@@ -18,18 +19,22 @@ use crate::error::{
 use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
 /// The digits of the number in the name of a run's folder.
 const DIGITS: usize = 10;
 
 /// Keeps runs in a folder, as files that a person can read. What a handle has looked at of a run it holds in memory.
 /// Clones share that; several processes may have the same folder open.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
     logs: Arc<Mutex<HashMap<String, Log>>>,
+    listener: Option<Listener>,
 }
+
+/// Is told of every commit that brought a checkpoint or a status: of the store, and of the run.
+pub type Listener = Arc<dyn Fn(&dyn CheckpointStore, &str) + Send + Sync>;
 
 /// A run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +48,13 @@ struct Place {
 impl FileStore {
     /// A store in a folder, conventionally `.ai/state/files` in the project. Nothing is made before something is kept.
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), logs: Arc::default() }
+        Self { folder: folder.to_owned(), logs: Arc::default(), listener: None }
+    }
+
+    /// Tells a listener of commits, once they are there.
+    #[must_use]
+    pub fn notifying(self, listener: Listener) -> Self {
+        Self { listener: Some(listener), ..self }
     }
 
     /// The folder.
@@ -165,6 +176,12 @@ impl FileStore {
     }
 }
 
+impl fmt::Debug for FileStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileStore").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
 impl CheckpointStore for FileStore {
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
         plan::check_row(&run.row)?;
@@ -215,6 +232,12 @@ impl CheckpointStore for FileStore {
         };
         log.commit(batch, update, synchronous)?;
         logs.insert(run.to_owned(), log);
+        drop(logs);
+        let tells =
+            |record: &SignedRecord| matches!(record.kind, RecordKind::Checkpoint | RecordKind::Status);
+        if let Some(listener) = self.listener.as_ref().filter(|_| batch.iter().any(tells)) {
+            listener(self, run);
+        }
         Ok(())
     }
 
@@ -259,6 +282,18 @@ impl CheckpointStore for FileStore {
 
     fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
         self.read(run, Vec::new(), |_| false, |log| log.held.pending(run, namespace))
+    }
+
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+        let full = |found: &Vec<Numbered>| found.len() == limit;
+        self.read(run, Vec::new(), full, |log| log.held.history(run, after, limit))
+    }
+
+    fn history_length(&self, run: &str) -> Result<u64, ReadError> {
+        match self.with_log(run, |log| log.held.history_length(run))? {
+            Some(length) => length,
+            None => Err(ReadError::NotFound { run: run.to_owned() }),
+        }
     }
 
     fn values(

@@ -11,6 +11,7 @@ use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::items::id_of_graph;
 use graph_host::pins::Pins;
+use graph_host::stores::Stores;
 use graph_host::{drawing, project, runs};
 use serde_json::json;
 
@@ -78,8 +79,7 @@ fn printed(path: &Path) -> Result<Topology> {
 
 /// The graph that a run keeps, with what its checkpoints say of nodes and edges.
 fn of_run(name: &str) -> Result<Topology> {
-    let store = runs::open_to_read(&project::of_current_folder()?)?;
-    let row = runs::find(&*store, name)?;
+    let (_, store, row) = Stores::to_read(&project::of_current_folder()?)?.find(name)?;
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
     runs::each_checkpoint(&*store, &row.run_id, |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {

@@ -6,7 +6,8 @@ use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::report::{one_line, short_number};
 use graph_host::runs;
-use graph_store::{CheckpointStore, RunFilter};
+use graph_host::stores::Stores;
+use graph_store::RunFilter;
 use serde_json::json;
 
 use super::row::{row_json, shown_status, time};
@@ -43,14 +44,14 @@ fn parse_status(text: &str) -> Result<Status, String> {
     })
 }
 
-pub(super) fn run(args: Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
+pub(super) fn run(args: Args, stores: &Stores, context: &Context) -> Result<Exit> {
     let Args { status, graph, limit } = args;
-    let mut rows = store.runs(&RunFilter { status, graph_id: graph, root_id: None, limit: Some(limit) })?;
-    for row in &mut rows {
-        runs::catch_up(store, row)?;
+    let mut rows = stores.list(&RunFilter { status, graph_id: graph, root_id: None, limit: Some(limit) })?;
+    for (store, row) in &mut rows {
+        runs::catch_up(&**store, row)?;
     }
     if context.output.is_json() {
-        let runs: Vec<_> = rows.iter().map(row_json).collect();
+        let runs: Vec<_> = rows.iter().map(|(_, row)| row_json(row)).collect();
         context.output.document(&json!({ "runs": runs }))?;
         return Ok(Exit::Ok);
     }
@@ -61,8 +62,8 @@ pub(super) fn run(args: Args, store: &dyn CheckpointStore, context: &Context) ->
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
     table.set_header(["RUN", "GRAPH", "STATUS", "STEPS", "FUEL", "STARTED"]);
-    for row in &rows {
-        let status = shown_status(store, row);
+    for (store, row) in &rows {
+        let status = shown_status(&**store, row);
         table.add_row([
             row.run_id.clone(),
             one_line(&row.graph_id, 40),

@@ -12,7 +12,8 @@ use clap::Subcommand;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
-use graph_host::{project, runs};
+use graph_host::project;
+use graph_host::stores::Stores;
 
 /// Look at runs
 #[derive(Debug, clap::Args)]
@@ -33,10 +34,10 @@ enum Action {
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = args.project.map_or_else(project::of_current_folder, Ok)?;
-    let to_read = || runs::open_to_read(&project);
+    let stores = || Stores::to_read(&project);
     match args.action {
-        Action::List(args) => list::run(args, &*to_read()?, context),
-        Action::Show(args) => show::run(&args, &*to_read()?, context),
-        Action::Verify(args) => verify::run(&args, &*to_read()?, context),
+        Action::List(args) => list::run(args, &stores()?, context),
+        Action::Show(args) => show::run(&args, &*stores()?.find(&args.run)?.1, context),
+        Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),
     }
 }

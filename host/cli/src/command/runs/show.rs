@@ -16,7 +16,7 @@ use super::story::{self, Story, state};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
-    run: String,
+    pub(super) run: String,
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {

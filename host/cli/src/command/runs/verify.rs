@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
-    run: String,
+    pub(super) run: String,
     /// The public key to check with, where another host made the run; without it, this host's
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,

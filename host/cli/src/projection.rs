@@ -1,0 +1,156 @@
+//! The knowledge item of a run: what a run that is kept as files looks like to graphs and to people.
+//!
+//! It is written anew at each boundary under `durability: sync`, and at suspensions and at the end otherwise. It is a copy
+//! for reading: what a run goes on from are its signed records.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use graph_core::graph::Durability;
+use graph_core::record::{Checkpoint, Record, Status};
+use graph_core::trust::{CommentMark, SigningKey, sign_text};
+use graph_store::{At, CheckpointStore, RunRow, Wanted};
+use serde_json::{Map, Value};
+
+use crate::context::now;
+use crate::error::{Error, Result};
+use crate::home::write_atomic;
+use crate::project::MARK;
+use crate::runs;
+
+/// The items that a host signs with its identity key, and is believed for.
+pub const ITEMS: &str = "graphs/*";
+
+/// Writes knowledge items of runs.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    knowledge: PathBuf,
+    key: SigningKey,
+}
+
+impl Projection {
+    /// Into the knowledge of a project, signed with the host's identity.
+    pub fn new(project: &Path, key: SigningKey) -> Self {
+        Self { knowledge: project.join(MARK).join("knowledge"), key }
+    }
+
+    /// Writes the item of a run as it is now, if it is time to.
+    pub fn write(&self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
+        let Some(row) = store.run(run)? else { return Ok(()) };
+        let Some(record) = store.checkpoint(run, "", At::Latest)? else { return Ok(()) };
+        let status = newest_status(store, &row)?;
+        if row.durability != Durability::Sync && status == Status::Running {
+            return Ok(());
+        }
+        let checkpoint = match record.decode() {
+            Ok(Record::Checkpoint(checkpoint)) => *checkpoint,
+            Ok(_) => return Err(Error::integrity("the newest checkpoint is something else")),
+            Err(error) => return Err(Error::integrity(error.to_string())),
+        };
+        let id = item_id(&row);
+        let text = text(store, &row, &checkpoint, status, &id)?;
+        let signed = sign_text(&id, &text, CommentMark::Angle, &self.key, now());
+        let path = self.knowledge.join(format!("{id}.md"));
+        let folder = path.parent().unwrap_or(&self.knowledge);
+        std::fs::create_dir_all(folder).map_err(|error| Error::write("the folder", folder, &error))?;
+        write_atomic(&path, signed.as_bytes(), false)
+            .map_err(|error| Error::write("the knowledge item", &path, &error))
+    }
+}
+
+/// The item's id: the graph's may hold characters that ids of items do not have.
+fn item_id(row: &RunRow) -> String {
+    let graph: Vec<String> = row
+        .graph_id
+        .split('/')
+        .map(|part| {
+            part.chars()
+                .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
+                .collect::<String>()
+        })
+        .filter(|part| !part.is_empty())
+        .collect();
+    format!("graphs/{}/{}", graph.join("/"), row.run_id)
+}
+
+/// The status as the newest record tells it.
+fn newest_status(store: &dyn CheckpointStore, row: &RunRow) -> Result<Status> {
+    let mut status = row.status;
+    for record in store.pending(&row.run_id, "")? {
+        if let Ok(Record::Status(record)) = record.decode() {
+            status = record.status;
+        }
+    }
+    Ok(status)
+}
+
+fn text(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    checkpoint: &Checkpoint,
+    status: Status,
+    id: &str,
+) -> Result<String> {
+    let quoted = |text: &str| Value::from(text).to_string();
+    let category = id.rsplit_once('/').map_or(id, |(category, _)| category);
+    let mut text = String::from("---\n");
+    let mut field = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name}: {value}");
+    };
+    field("id", quoted(id));
+    field("title", quoted(&format!("State: {} ({})", row.graph_id, row.run_id)));
+    field("entry_type", "graph_state".to_owned());
+    field("category", quoted(category));
+    field("version", quoted("1.0.0"));
+    field("graph_id", quoted(&row.graph_id));
+    field("graph_run_id", quoted(&row.run_id));
+    if let Some(parent) = &row.parent_id {
+        field("parent_thread_id", quoted(parent));
+    }
+    field("status", status.as_str().to_owned());
+    let next: Vec<_> = checkpoint.next.iter().map(|next| Value::from(next.node.as_str())).collect();
+    if let Some(first) = next.first() {
+        field("current_node", first.to_string());
+    }
+    field("next", Value::from(next).to_string());
+    field("step_count", checkpoint.step.to_string());
+    field("started_at", quoted(&row.created_at.to_string()));
+    field("updated_at", quoted(&checkpoint.at.to_string()));
+    field("result_digest", quoted(&checkpoint.result.0.to_string()));
+    field("tags", Value::from(vec!["graph_state", &row.graph_id]).to_string());
+    text.push_str("---\n\n");
+    let mut body = Map::new();
+    let inputs = runs::snapshot(store, &checkpoint.inputs, "the inputs")?;
+    let parsed = |text: &str| {
+        serde_json::from_str::<Value>(text).map_err(|error| Error::integrity(format!("a value: {error}")))
+    };
+    body.insert("inputs".to_owned(), parsed(&inputs)?);
+    body.extend(state(store, &row.run_id, checkpoint)?);
+    text.push_str(&crate::report::pretty(&Value::Object(body)));
+    text.push('\n');
+    Ok(text)
+}
+
+fn state(store: &dyn CheckpointStore, run: &str, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
+    let wanted: Vec<_> = checkpoint
+        .channels
+        .iter()
+        .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
+        .collect();
+    let mut state: Map<String, Value> = Map::new();
+    for value in store.values(run, "", &wanted)? {
+        let parsed: Value = serde_json::from_str(&value.json).map_err(|error| {
+            Error::integrity(format!("channel `{}` cannot be read: {error}", value.channel))
+        })?;
+        match (value.kind, state.get_mut(&value.channel), parsed) {
+            (graph_core::record::ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => {
+                list.extend(more);
+            }
+            (_, _, parsed) => {
+                state.insert(value.channel, parsed);
+            }
+        }
+    }
+    Ok(state)
+}

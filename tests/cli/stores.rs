@@ -1,0 +1,82 @@
+//! Runs that are kept as files, or not at all.
+
+use serde_json::json;
+
+use crate::place::Place;
+
+const COUNT_AND_ASK: &str = "start: a\nchannels: { log: { reducer: append } }\nnodes:\n  a: { assign: { log: [\"${inputs.who}\"], n: 1 }, next: b }\n  b: { interrupt: before, assign: { log: [\"done\"], n: 2 } }";
+
+const READ_STATE: &str = "start: read\nnodes:\n  read: { action: { primary: load, item_type: knowledge, item_id: \"graphs/flow/${inputs.run}\" }, assign: { status: \"${result.metadata.status}\", by: \"${result.signature.standing}\", found: \"${result.body | from_json}\" } }\noutput: { status: \"${state.status}\", by: \"${state.by}\", log: \"${state.found.log}\", who: \"${state.found.inputs.who}\" }";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.graph("flow.yaml", COUNT_AND_ASK);
+    place.graph("read.yaml", READ_STATE);
+    place.write("caps.yaml", "dispatch: ['load.knowledge.graphs.*']\n");
+    place
+}
+
+#[test]
+fn a_run_in_files_goes_on_is_listed_and_is_knowledge() {
+    let place = place();
+    let run = ["run", "flow.yaml", "--store", "file", "--run-id", "f1", "-i", "who=me"];
+    let begun = place.run(&run);
+    assert_eq!(begun.code, 6, "{}", begun.stderr);
+    let item = place.path(".ai/knowledge/graphs/flow/f1.md");
+    let text = std::fs::read_to_string(&item).unwrap();
+    assert!(text.starts_with("<!-- graph-host:signed:"), "{text}");
+    assert!(text.contains("\nstatus: interrupted\n") && text.contains("\ncurrent_node: \"b\"\n"), "{text}");
+    assert!(!place.path(".ai/state/runs.db").exists());
+    // An id is taken, whoever asks.
+    assert_eq!(place.run(&run).code, 2);
+
+    // Another graph reads what it has come to so far.
+    let read = ["run", "read.yaml", "--caps", "caps.yaml", "-i", "run=f1"];
+    let (document, code) = place.json(&read);
+    assert_eq!(code, 0, "{document}");
+    let expected = json!({ "status": "interrupted", "by": "signed", "log": ["me"], "who": "me" });
+    assert_eq!(document["output"], expected);
+
+    // Both stores are listed, the run is found wherever it lies, and goes on there.
+    let (listed, _) = place.json(&["runs", "list"]);
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2), "{listed}");
+    let resumed = place.run(&["resume", "f1"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert!(std::fs::read_to_string(&item).unwrap().contains("\nstatus: completed\n"));
+    let verified = place.run(&["runs", "verify", "f1"]);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    let (shown, _) = place.json(&["runs", "show", "f1"]);
+    assert_eq!(shown["state"], json!({ "log": ["me", "done"], "n": 2 }));
+
+    // A changed item is refused: it is only a copy, and the run is as it was.
+    std::fs::write(&item, text.replace("interrupted", "completed")).unwrap();
+    let refused = place.run(&read);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(refused.stderr.contains("was changed after it was signed"), "{}", refused.stderr);
+}
+
+#[test]
+fn damaged_files_are_refused_where_they_are_damaged() {
+    let place = place();
+    let begun = place.run(&["run", "flow.yaml", "--store", "file", "--run-id", "f1", "-i", "who=me"]);
+    assert_eq!(begun.code, 6, "{}", begun.stderr);
+    let log = place.path(".ai/state/files/runs/0000000001-f1/log");
+    let text = std::fs::read_to_string(&log).unwrap();
+    // Cut short, it is what it was before: the superstep is taken again.
+    std::fs::write(&log, &text[..text.len() - 10]).unwrap();
+    assert_eq!(place.run(&["resume", "f1"]).code, 6);
+    std::fs::write(&log, text.replacen("\\\"sequence\\\":1", "\\\"sequence\\\":7", 1)).unwrap();
+    for command in [&["resume", "f1"][..], &["runs", "verify", "f1"]] {
+        let refused = place.run(command);
+        assert_eq!(refused.code, 8, "{}", refused.stderr);
+        assert!(refused.stderr.contains("is damaged"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_run_in_memory_leaves_nothing() {
+    let place = place();
+    let begun = place.run(&["run", "flow.yaml", "--store", "memory", "-i", "who=me"]);
+    assert_eq!(begun.code, 6, "{}", begun.stderr);
+    assert!(!place.path(".ai/state").exists() && !place.path(".ai/knowledge").exists());
+}
