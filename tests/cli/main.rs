@@ -13,3 +13,4 @@ mod readme;
 mod sessions;
 mod shared;
 mod stores;
+mod travel;

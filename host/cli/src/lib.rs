@@ -31,5 +31,6 @@ pub mod signing;
 pub mod stores;
 pub mod text_file;
 pub mod texts;
+pub mod travel;
 pub mod trust;
 pub mod watching;

@@ -56,10 +56,10 @@ impl Resumable {
 }
 
 /// What a run was begun with, from the store.
-struct Kept {
-    graph: Graph,
-    manifest: Manifest,
-    pins: Pins,
+pub(crate) struct Kept {
+    pub(crate) graph: Graph,
+    pub(crate) manifest: Manifest,
+    pub(crate) pins: Pins,
 }
 
 /// Takes a run, checks what it goes on from and what has changed around it, and restores it.
@@ -84,6 +84,12 @@ pub async fn reopen(
     }
     let key = own_key(&row, context)?;
     let restored = runs::restore(&*store, &run, key.verifying_key())?;
+    if let (None, Some(origin)) = (&restored, &row.continuation_of) {
+        return Err(Error::not_found(format!(
+            "run {run} is a fork of {origin} that was cut short before anything of it was stored"
+        ))
+        .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT")));
+    }
     if let Some(Restored { checkpoint, .. }) = &restored {
         // What is signed counts, whatever the row says.
         (row.graph, row.pins, row.inputs, row.seed) =
@@ -182,7 +188,7 @@ fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<Strin
 }
 
 /// This host's identity, if the run is signed with it.
-fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
+pub fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
     let key = context.home.identity()?;
     if row.key == key.id() {
         return Ok(key);
@@ -199,7 +205,7 @@ fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
 }
 
 /// What the walker of a run is told, as its row has it.
-fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
+pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
     let identity = Identity {
         run: row.run_id.clone(),
         root: row.root_id.clone(),
@@ -221,7 +227,7 @@ fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
 }
 
 /// The walker of a run; a new one where nothing was stored yet.
-fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored>) -> Result<RunTree> {
+pub(crate) fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored>) -> Result<RunTree> {
     let Some(mut restored) = restored else { return Ok(RunTree::new(Arc::clone(graph), setup)) };
     // A change of the graph has been accepted, or there is none.
     restored.checkpoint.graph = graph.digest;
@@ -233,7 +239,7 @@ fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored>) -> Resul
 }
 
 impl Kept {
-    fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Self> {
+    pub(crate) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Self> {
         let unreadable = |what: &str, error: &dyn std::fmt::Display| {
             Error::integrity(format!("{what} that run {} keeps cannot be read: {error}", row.run_id))
         };
@@ -257,7 +263,7 @@ impl Kept {
     }
 }
 
-fn finished(row: &RunRow) -> Error {
+pub(crate) fn finished(row: &RunRow) -> Error {
     Error::of_run(
         graph_core::record::ErrorCode::Finished,
         format!("run {} has ended: {}", row.run_id, row.status.as_str().replace('_', " ")),

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graph_core::record::{ChainError, ChainVerifier, ChannelStamp, Record, SignedRecord, Status};
+use graph_core::digest::Digest;
+use graph_core::record::{
+    ChainError, ChainVerifier, ChannelStamp, Checkpoint, History, Place, Record, SignedRecord, Status,
+};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::Restored;
 use graph_store::{Access, At, CheckpointStore, OpenError, Options, Owner, RunRow, SqliteStore, Wanted};
@@ -71,27 +74,16 @@ pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
 /// Reads everything that a run goes on from, and checks all signatures and the whole chain on the way. `None`: the run
 /// was cut short before its first checkpoint.
 pub fn restore(store: &dyn CheckpointStore, run: &str, key: VerifyingKey) -> Result<Option<Restored>> {
-    let mut verifier = ChainVerifier::new(key);
-    let (mut visited, mut warnings) = (Vec::new(), Vec::new());
-    let mut newest = None;
-    each_checkpoint(store, run, |record| {
-        let checkpoint = verifier.checkpoint(record).map_err(|error| broken(run, record.sequence, &error))?;
-        visited.extend(checkpoint.visited.iter().cloned());
-        warnings.extend(checkpoint.warnings.iter().cloned());
-        newest = Some((checkpoint, record.digest));
-        Ok(())
-    })?;
+    let (history, newest) = line(store, run, key)?;
     let Some((checkpoint, digest)) = newest else { return Ok(None) };
-    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
-    let values = store.values(run, "", &wanted)?;
-    let (mut pending, mut answers, mut status) = (Vec::new(), Vec::new(), None);
+    let mut restored = at_checkpoint(store, run, checkpoint, digest, history.into_newest())?;
     for record in store.pending(run, "")? {
         let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
         // A record under another checkpoint is void; the store gives none, and none is believed.
         match opened {
-            Record::Task(task) if task.checkpoint == digest => pending.push(task),
-            Record::Answers(record) if record.checkpoint == digest => answers.push(record),
-            Record::Status(record) if record.checkpoint == digest => status = Some(record),
+            Record::Task(task) if task.checkpoint == digest => restored.pending.push(task),
+            Record::Answers(record) if record.checkpoint == digest => restored.answers.push(record),
+            Record::Status(record) if record.checkpoint == digest => restored.status = Some(record),
             _ => {
                 return Err(Error::integrity(format!(
                     "a {} record of run {run} is not under its newest checkpoint",
@@ -100,7 +92,64 @@ pub fn restore(store: &dyn CheckpointStore, run: &str, key: VerifyingKey) -> Res
             }
         }
     }
-    Ok(Some(Restored { checkpoint, digest, values, pending, answers, status, visited, warnings }))
+    Ok(Some(restored))
+}
+
+/// Reads what a run was at one of its checkpoints, without anything pending, and checks the whole chain on the way.
+pub fn restore_at(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: VerifyingKey,
+    place: &Place,
+) -> Result<Restored> {
+    let (history, _) = line(store, run, key)?;
+    let sequence = history
+        .find(place)
+        .map_err(|error| {
+            Error::not_found(format!("run {run}: {error}"))
+                .help(format!("see them all: graph-host runs history {run}"))
+        })?
+        .sequence;
+    let record = store.checkpoint(run, "", At::Sequence(sequence))?;
+    let record =
+        record.ok_or_else(|| Error::integrity(format!("checkpoint {sequence} of run {run} is gone")))?;
+    match record.open(&key).map_err(|error| Error::integrity(error.to_string()))? {
+        Record::Checkpoint(checkpoint) => {
+            at_checkpoint(store, run, *checkpoint, record.digest, history.up_to(sequence))
+        }
+        _ => Err(Error::integrity(format!("record {sequence} of run {run} is not a checkpoint"))),
+    }
+}
+
+/// All checkpoints of a run, checked: what led to each, and the newest with its record digest.
+fn line(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: VerifyingKey,
+) -> Result<(History, Option<(Checkpoint, Digest)>)> {
+    let mut verifier = ChainVerifier::new(key);
+    let mut history = History::default();
+    let mut newest = None;
+    each_checkpoint(store, run, |record| {
+        let checkpoint = verifier.checkpoint(record).map_err(|error| broken(run, record.sequence, &error))?;
+        history.push(&checkpoint);
+        newest = Some((checkpoint, record.digest));
+        Ok(())
+    })?;
+    Ok((history, newest))
+}
+
+fn at_checkpoint(
+    store: &dyn CheckpointStore,
+    run: &str,
+    checkpoint: Checkpoint,
+    digest: Digest,
+    (visited, warnings): (Vec<String>, Vec<String>),
+) -> Result<Restored> {
+    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
+    let values = store.values(run, "", &wanted)?;
+    let (pending, answers, status) = (Vec::new(), Vec::new(), None);
+    Ok(Restored { checkpoint, digest, values, pending, answers, status, visited, warnings })
 }
 
 /// Goes through a run's checkpoints in order.

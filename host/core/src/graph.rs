@@ -124,6 +124,8 @@ pub struct Node {
     pub command: Option<CommandGrant>,
     /// Narrows what the node's item, or child graph, may use.
     pub capabilities: Option<NodeCapabilities>,
+    /// `revisit: {feedback: true}`: what it gave at its last visit is kept, and its templates read it as `node.previous`.
+    pub feedback: bool,
     /// Anything, for tools.
     pub metadata: Option<Value>,
 }

@@ -32,10 +32,13 @@ pub(super) fn excused(
     session: &Session<'_>,
     undisturbed: &[Undisturbed],
 ) -> Option<&'static str> {
-    let scripted = case
-        .script
-        .iter()
-        .any(|step| matches!(&step.operation, Operation::Run(options) if options.crash_after.is_some()));
+    let scripted = case.script.iter().any(|step| match &step.operation {
+        Operation::Run(options) => options.crash_after.is_some(),
+        Operation::Update(options) | Operation::Fork(options) | Operation::Replay(options) => {
+            options.crash_after.is_some()
+        }
+        Operation::Resume(_) | Operation::Cancel => false,
+    });
     if scripted {
         Some("scripts a crash itself")
     } else if undisturbed.iter().any(|step| step.is_out_of_time()) {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
 use graph_core::graph::Durability;
+use graph_core::record::Place;
+use graph_core::walker::Edit;
 use graph_core::yaml::{self, Fields, Node, Yaml};
 use serde_json::{Map, Value};
 
@@ -63,8 +65,12 @@ pub enum Operation {
     Resume(ResumeOptions),
     /// Ask for cancellation.
     Cancel,
-    /// An operation of the format that this version does not carry out.
-    NotCarriedOut(&'static str),
+    /// Write to it.
+    Update(TravelOptions),
+    /// Make a new run of it; later operations act on that one.
+    Fork(TravelOptions),
+    /// Run it again from a checkpoint, as a fork.
+    Replay(TravelOptions),
 }
 
 impl Operation {
@@ -74,7 +80,9 @@ impl Operation {
             Self::Run(_) => "run",
             Self::Resume(_) => "resume",
             Self::Cancel => "cancel",
-            Self::NotCarriedOut(name) => name,
+            Self::Update(_) => "update",
+            Self::Fork(_) => "fork",
+            Self::Replay(_) => "replay",
         }
     }
 }
@@ -107,6 +115,17 @@ pub struct ResumeOptions {
     pub max_steps: Option<u64>,
     /// New inputs.
     pub inputs: Option<Map<String, Value>>,
+}
+
+/// What is written, and from where.
+#[derive(Debug, Default)]
+pub struct TravelOptions {
+    /// The checkpoint; none for the newest.
+    pub at: Option<Place>,
+    /// What is written.
+    pub edit: Option<Edit>,
+    /// Drops the driver after so many persisted writes.
+    pub crash_after: Option<u64>,
 }
 
 impl Case {
@@ -198,7 +217,6 @@ fn read_items(items: &Node, text: &str, problems: &Problems) -> BTreeMap<String,
 }
 
 fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
-    const NOT_YET: [&str; 3] = ["update", "fork", "replay"];
     let mut fields = Fields::open(step, "a step of the script", problems)?;
     let mut operations = Vec::new();
     if let Some(options) = fields.get("run") {
@@ -210,10 +228,14 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
     if let Some(options) = fields.get("cancel") {
         operations.push(read_nothing(options, "`cancel`", problems).map(|()| Operation::Cancel));
     }
-    for name in NOT_YET {
-        if fields.get(name).is_some() {
-            operations.push(Some(Operation::NotCarriedOut(name)));
-        }
+    if let Some(options) = fields.get("update") {
+        operations.push(read_travel(options, "`update`", true, problems).map(Operation::Update));
+    }
+    if let Some(options) = fields.get("fork") {
+        operations.push(read_travel(options, "`fork`", true, problems).map(Operation::Fork));
+    }
+    if let Some(options) = fields.get("replay") {
+        operations.push(read_travel(options, "`replay`", false, problems).map(Operation::Replay));
     }
     let expect = match fields.filled("expect") {
         Some(expect) => Expect::read(expect, problems),
@@ -282,6 +304,42 @@ fn read_resume(node: &Node, problems: &Problems) -> Option<ResumeOptions> {
     }
     fields.finish();
     Some(options)
+}
+
+fn read_travel(node: &Node, what: &str, edits: bool, problems: &Problems) -> Option<TravelOptions> {
+    let Some(mut fields) = open(node, what, problems)? else { return Some(TravelOptions::default()) };
+    let at = match fields.filled("at") {
+        Some(at) => Some(read_place(at, problems)?),
+        None => None,
+    };
+    let edit = if edits {
+        let values = read_object(fields.filled("values"), "`values`", problems)?;
+        let as_node = fields.text("as_node").map(str::to_owned);
+        (values.is_some() || as_node.is_some()).then(|| Edit { values: values.unwrap_or_default(), as_node })
+    } else {
+        None
+    };
+    let crash_after = fields.u64("crash_after", 1..=u64::MAX);
+    fields.finish();
+    Some(TravelOptions { at, edit, crash_after })
+}
+
+/// `{step: N}`, `{node: NAME}` or `{checkpoint: N}`.
+fn read_place(node: &Node, problems: &Problems) -> Option<Place> {
+    let mut fields = Fields::open(node, "`at`", problems)?;
+    let places = [
+        fields.u64("step", 0..=u64::MAX).map(Place::Step),
+        fields.text("node").map(|name| Place::Node(name.to_owned())),
+        fields.u64("checkpoint", 0..=u64::MAX).map(Place::Sequence),
+    ];
+    fields.finish();
+    let mut places: Vec<_> = places.into_iter().flatten().collect();
+    if places.len() == 1 {
+        return places.pop();
+    }
+    let message = "`at` is one of `{step: N}`, `{node: NAME}` and `{checkpoint: N}`";
+    problems.push(Diagnostic::error(codes::MISSING_KEY, node.span.first_line(), message));
+    None
 }
 
 /// A mapping as JSON. `None` is one that could not be read.

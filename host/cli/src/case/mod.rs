@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod session;
 mod store;
+mod travel;
 
 pub use document::{Case, GraphSource, Operation, ResumeOptions, RunOptions, Step};
 pub use double::Double;

@@ -14,7 +14,7 @@ use graph_core::record::{ErrorCode, Status};
 use graph_core::schema::InputSchema;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Answers, Event, Identity, Resume, RunTree, Setup, Summary, inputs_digest};
-use graph_store::{CheckpointStore, NewRun, RunRow};
+use graph_store::{CheckpointStore, NewRun, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
 use super::clock::PausedClock;
@@ -28,7 +28,7 @@ use crate::driver::{Clock as _, DriveError, Driver, Parts, TaskExecutor, Writing
 use crate::items::id_of_graph;
 use crate::{report, runs};
 
-/// The id of every case's run.
+/// The id of every case's first run; forks are counted behind it.
 const RUN: &str = "case";
 
 /// Why an operation was not carried out.
@@ -48,7 +48,7 @@ pub(super) struct Refusal {
 }
 
 impl Stop {
-    fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub(super) fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::Refused(Refusal { code: code.as_str().to_owned(), message: message.into() })
     }
 
@@ -79,20 +79,24 @@ pub(super) struct Session<'c> {
     path: String,
     pub(super) store: Arc<CaseStore>,
     pub(super) doubles: Arc<Doubles>,
-    key: SigningKey,
-    clock: PausedClock,
+    pub(super) key: SigningKey,
+    pub(super) clock: PausedClock,
     items: &'c Items,
     /// The next operation that goes on is cancelled.
     pub(super) cancel: bool,
     /// The next operation that goes on breaks off after so many persisted writes.
     pub(super) crash: Option<u64>,
-    started: Option<Started>,
+    pub(super) started: Option<Started>,
+    /// The run that operations act on.
+    pub(super) run: String,
+    /// How many forks there are.
+    pub(super) forks: u64,
 }
 
 /// What a run was started with.
-struct Started {
-    graph: Arc<Graph>,
-    setup: Setup,
+pub(super) struct Started {
+    pub(super) graph: Arc<Graph>,
+    pub(super) setup: Setup,
     /// Warnings of the document.
     warnings: Vec<String>,
     /// Performs what has no double.
@@ -112,6 +116,8 @@ impl<'c> Session<'c> {
             cancel: false,
             crash: None,
             started: None,
+            run: RUN.to_owned(),
+            forks: 0,
         }
     }
 
@@ -125,9 +131,9 @@ impl<'c> Session<'c> {
                 self.cancel = true;
                 Ok(None)
             }
-            Operation::NotCarriedOut(name) => {
-                Err(Stop::Fault(format!("`{name}` is not carried out by this version")))
-            }
+            Operation::Update(options) => self.update(options).await,
+            Operation::Fork(options) => self.fork(options).await,
+            Operation::Replay(options) => self.replay(options).await,
         };
         self.told(done)
     }
@@ -156,7 +162,7 @@ impl<'c> Session<'c> {
     ) -> Result<Actual, String> {
         let graph = self.started.as_ref().map(|started| started.graph.id.clone()).unwrap_or_default();
         let mut result = match summary {
-            Some(summary) => report::document(RUN, &graph, summary),
+            Some(summary) => report::document(&self.run, &graph, summary),
             None => unborn(refusal.as_ref()),
         };
         if let (Some(started), Some(Value::Array(warnings))) = (&self.started, result.get_mut("warnings")) {
@@ -181,11 +187,11 @@ impl<'c> Session<'c> {
     }
 
     fn checkpoints(&self) -> Result<u64, String> {
-        if self.store.run(RUN).map_err(|error| error.to_string())?.is_none() {
+        if self.store.run(&self.run).map_err(|error| error.to_string())?.is_none() {
             return Ok(0);
         }
         let mut count = 0;
-        runs::each_checkpoint(&*self.store, RUN, |_| {
+        runs::each_checkpoint(&*self.store, &self.run, |_| {
             count += 1;
             Ok(())
         })
@@ -230,8 +236,10 @@ impl<'c> Session<'c> {
             max_concurrency: options.max_concurrency,
         };
         let row = self.row(&graph, &setup);
+        let text = graph_core::json::canonical_string(&setup.inputs);
+        let inputs = Snapshot { digest: row.inputs, text: text.into() };
         self.store
-            .create_run(&NewRun { row, snapshots: Vec::new() })
+            .create_run(&NewRun { row, snapshots: vec![inputs] })
             .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
         let walker = RunTree::new(Arc::clone(&graph), setup.clone());
         self.store.break_after(self.crash.take().or(options.crash_after));
@@ -249,7 +257,13 @@ impl<'c> Session<'c> {
         self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
         let graph = Arc::clone(&started.graph);
-        let restored = runs::restore(&*self.store, RUN, self.key.verifying_key())?;
+        let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
+        if restored.is_none() && self.forks > 0 {
+            return Err(Stop::refused(
+                ErrorCode::NotFound,
+                "the fork was cut short before anything of it was stored: fork again",
+            ));
+        }
         let Some(restored) = restored else {
             // It was cut short before anything was stored, so it starts anew.
             setup.max_steps = options.max_steps.or(setup.max_steps);
@@ -282,7 +296,7 @@ impl<'c> Session<'c> {
     }
 
     /// Lets a walker go on until the run stops, or until the store breaks off.
-    async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
+    pub(super) async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
         let durability = self.started.as_ref().map_or(Durability::Sync, |started| started.setup.durability);
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
@@ -303,7 +317,7 @@ impl<'c> Session<'c> {
                 Stop::Fault(format!("the walker does not take the cancellation: {error}"))
             })?;
         }
-        let mut driver = Driver::new(walker, RUN, parts)
+        let mut driver = Driver::new(walker, &self.run, parts)
             .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
         let store = Arc::clone(&self.store);
         let mut watcher = ();
@@ -325,7 +339,7 @@ impl<'c> Session<'c> {
     /// The run as its records tell it.
     pub(super) fn stored_summary(&self) -> Result<Option<Summary>, String> {
         let Some(started) = &self.started else { return Ok(None) };
-        let restored = runs::restore(&*self.store, RUN, self.key.verifying_key())
+        let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())
             .map_err(|error| error.message().to_owned())?;
         let walker = match restored {
             Some(restored) => {

@@ -165,7 +165,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
 }
 
 /// Shows what a run has come to.
-pub(super) fn finish(
+pub(in crate::command) fn finish(
     session: &Session,
     graph: &str,
     summary: &Summary,

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
 use graph_core::json;
-use graph_core::record::{Record, Status};
+use graph_core::record::{Record, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Persist, PersistId};
@@ -313,8 +313,9 @@ impl Writer {
 fn describe(record: &Record, update: &mut RunUpdate) {
     match record {
         Record::Checkpoint(checkpoint) => {
-            update.inputs =
-                (checkpoint.source == graph_core::record::Source::Inputs).then_some(checkpoint.inputs);
+            // An update may go back to a checkpoint with other inputs.
+            update.inputs = matches!(checkpoint.source, Source::Inputs | Source::Update { .. })
+                .then_some(checkpoint.inputs);
             if let Some(end) = &checkpoint.end {
                 update.status = Some(end.status);
                 update.result = Change::Set(json::canonical_string(&end.output.0).into());

@@ -4,6 +4,7 @@
 //! - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot that a run keeps;
 //! - `config` and `node` lower the two levels of keys;
 //! - `scope` reads names, templates and conditions, and knows what may be read where;
+//! - `revisit` reads what a node that is entered again is told;
 //! - `later` recognises what later releases carry out;
 //! - `check` looks at the graph as a whole.
 
@@ -12,6 +13,7 @@ mod config;
 mod later;
 mod load;
 mod node;
+mod revisit;
 mod scope;
 
 pub use load::{Loaded, SignatureKind, SignatureLine, load, load_config, load_snapshot};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::config::limits;
-use super::later;
 use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
+use super::{later, revisit};
 use crate::diagnostic::{Diagnostic, codes, excerpt, nearest};
 use crate::graph::{
     Action, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeCapabilities, NodeKind,
@@ -94,12 +94,11 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
         interrupt: fields.filled("interrupt").map(|node| interrupt(node, reader)).unwrap_or_default(),
         command: fields.entry("command").and_then(|entry| command(entry, reader)),
         capabilities: fields.get("capabilities").and_then(|node| capabilities(node, reader)),
+        feedback: fields.get("revisit").is_some_and(|node| revisit::read(node, problems)),
         metadata: fields.get("metadata").map(Node::to_json),
     };
-    for key in ["cache", "revisit"] {
-        if let Some(entry) = fields.entry(key) {
-            later::switch(entry, problems);
-        }
+    if let Some(entry) = fields.entry("cache") {
+        later::switch(entry, problems);
     }
     fields.finish();
     Some(lowered)

@@ -277,6 +277,9 @@ fn values_are_checked() {
         ("{ capabilities: { interfaces: [clock] } }", "GH0205"),
         ("{ capabilities: [\"\"] }", "GH0204"),
         ("{ cache: 3 }", "GH0203"),
+        ("{ revisit: always }", "GH0203"),
+        ("{ revisit: { feedbak: true } }", "GH0201"),
+        ("{ revisit: { feedback: 1 } }", "GH0203"),
         ("3", "GH0203"),
     ] {
         let found = errors(&format!("start: b\nnodes:\n  a: {node}\n  b: {{}}"));
@@ -297,7 +300,7 @@ fn what_is_doubtful_is_warned_about() {
     assert_eq!(on("{ next: [b, b] }"), ["GH0311"]);
     assert_eq!(on("{ next: [{ to: b, when: { path: state.x, op: exists } }] }"), ["GH0305"]);
     assert_eq!(on("{ next: [{ to: b, when: {} }, { to: a }] }"), ["GH0306"]);
-    assert_eq!(on("{ next: b, revisit: true }"), ["GH0308"]);
+    assert_eq!(on("{ next: b, revisit: { feedback: true } }"), Vec::<String>::new());
     assert_eq!(on("{ next: b, command: { goto: [], write: [] } }"), ["GH0310"]);
     assert_eq!(
         warnings("start: a\nnodes:\n  a: {}\n  b: { next: c }\n  c: { next: b }\n  j: { wait_for: [a, b] }"),

@@ -67,7 +67,7 @@ impl RecordKind {
 }
 
 /// What made a checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The start of the run.
@@ -76,6 +76,47 @@ pub enum Source {
     Superstep,
     /// New inputs on resume.
     Inputs,
+    /// An edit from outside the graph.
+    Update {
+        /// The node that was written as, whose routing took its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_node: Option<String>,
+        /// The channels that were written, in order of their names.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        channels: Vec<String>,
+        /// The earlier checkpoint of the same run that everything else was taken back to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restored: Option<CheckpointPlace>,
+    },
+    /// The beginning of a fork: everything is as at a checkpoint of another run.
+    Fork {
+        /// That run.
+        run: String,
+        /// That checkpoint.
+        of: CheckpointPlace,
+    },
+}
+
+impl Source {
+    /// The name in output.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Superstep => "superstep",
+            Self::Inputs => "inputs",
+            Self::Update { .. } => "update",
+            Self::Fork { .. } => "fork",
+        }
+    }
+}
+
+/// A checkpoint of a run, by its number and its record digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointPlace {
+    /// The record digest.
+    pub digest: Digest,
+    /// The number.
+    pub sequence: u64,
 }
 
 /// Where an activation came from.
@@ -354,13 +395,13 @@ pub struct Checkpoint {
     /// channels are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub updates: BTreeMap<String, Vec<(String, Wrote)>>,
-    /// The nodes of this superstep, in task order.
+    /// The nodes of this superstep, in task order; at the beginning of a fork, all that were visited up to there.
     pub visited: Vec<String>,
     /// The digest of all nodes visited so far, as a chain over supersteps.
     pub visited_digest: Digest,
     /// How often each node has been visited.
     pub visits: BTreeMap<String, u64>,
-    /// Warnings that this superstep raised.
+    /// Warnings that this superstep raised; at the beginning of a fork, all up to there.
     pub warnings: Vec<String>,
 }
 

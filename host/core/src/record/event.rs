@@ -56,8 +56,8 @@ pub enum Wrote {
 /// An entry of a run's history.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Entry<'a> {
-    /// The run begins, or takes new inputs.
-    Began(Source),
+    /// The run begins, takes new inputs or an edit, or begins as a fork.
+    Began(&'a Source),
     /// A superstep with these nodes, in task order.
     Superstep(&'a [String]),
     /// Something happened in a task.
@@ -144,7 +144,7 @@ impl Checkpoint {
     fn entries(&self) -> Vec<Entry<'_>> {
         let mut entries = Vec::new();
         let superstep = self.source == Source::Superstep;
-        entries.push(if superstep { Entry::Superstep(&self.visited) } else { Entry::Began(self.source) });
+        entries.push(if superstep { Entry::Superstep(&self.visited) } else { Entry::Began(&self.source) });
         for summary in &self.tasks {
             let TaskSummary { task, node, .. } = summary;
             entries.extend(summary.events.iter().map(|event| Entry::Event { task, node, event }));

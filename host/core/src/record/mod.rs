@@ -4,16 +4,18 @@ mod body;
 mod chain;
 mod edge;
 mod event;
+mod history;
 mod signed;
 mod value;
 
 pub use body::{
-    ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, End, EndedBy, ErrorCode, InterruptRecord,
-    PendingActivation, PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source, Status,
-    StatusRecord, TaskRecord, TaskSummary, TaskUse,
+    ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, CheckpointPlace, End, EndedBy, ErrorCode,
+    InterruptRecord, PendingActivation, PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source,
+    Status, StatusRecord, TaskRecord, TaskSummary, TaskUse,
 };
 pub use chain::{ChainError, ChainVerifier};
 pub use edge::{FiredEdge, Via};
 pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
+pub use history::{History, Landmark, NotThere, Place};
 pub use signed::{DecodeError, EncodeError, SignedRecord};
 pub use value::{Canonical, ChannelValue, ValueKind};

@@ -62,7 +62,7 @@ pub(super) struct ApplyError {
 impl Channels {
     /// The channels before any write.
     pub(super) fn new(graph: &Graph, inputs: Arc<Value>) -> Self {
-        let declared = graph.channels.iter().map(|channel| (channel.name.clone(), channel.clone())).collect();
+        let declared = declared(graph);
         let mut channels = Self { declared, slots: BTreeMap::new(), inputs, unpersisted: BTreeMap::new() };
         for channel in &graph.channels {
             if let Some(value) = initial(channel) {
@@ -79,8 +79,7 @@ impl Channels {
         stamps: &BTreeMap<String, ChannelStamp>,
         values: Vec<ChannelValue>,
     ) -> Result<Self, String> {
-        let declared: BTreeMap<String, Channel> =
-            graph.channels.iter().map(|channel| (channel.name.clone(), channel.clone())).collect();
+        let declared = declared(graph);
         let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
         let mut digests: BTreeMap<String, crate::digest::Digest> = BTreeMap::new();
         for stored in values {
@@ -163,12 +162,63 @@ impl Channels {
         self.write(changes, 0, &mut Undo::default());
         for channel in seeded {
             // A checkpoint carries one value of a channel for each version: a seed is part of the first whole one.
-            if let Some(Slot { reducer, value, .. }) = self.slots.get(&channel) {
-                let (reducer, value) = (*reducer, value.clone());
-                self.set(&channel, reducer, value, 0);
-            }
+            self.write_whole(&channel, 0);
         }
         Ok(())
+    }
+
+    /// Writes values from outside the graph, through the reducers. What lives for one superstep stays: none has run. If
+    /// any channel refuses, nothing has changed.
+    pub(super) fn edit(&mut self, values: Map<String, Value>, version: u64) -> Result<Undo, ApplyError> {
+        let write = |value| vec![Write { node: NodeIndex(0), value }];
+        let writes = values.into_iter().map(|(channel, value)| (channel, write(value))).collect();
+        let changes = self.fold(writes)?;
+        let mut undo = Undo::default();
+        self.write(changes, version, &mut undo);
+        Ok(undo)
+    }
+
+    /// Makes channels that were taken back to an earlier checkpoint follow those of the `newest` one: each that is not as
+    /// it is there is written anew, whole, since what lies between the two is not to be read again.
+    pub(super) fn follow(&mut self, newest: &BTreeMap<String, ChannelStamp>, version: u64) {
+        let differs = |(channel, slot): (&String, &Slot)| {
+            let stamp = slot.stamp.as_ref()?;
+            (newest.get(channel) != Some(stamp)).then(|| channel.clone())
+        };
+        let channels: Vec<String> = self.slots.iter().filter_map(differs).collect();
+        for channel in channels {
+            self.write_whole(&channel, version);
+        }
+    }
+
+    /// A checkpoint carries one value of a channel for each version: where it would carry two, they become one.
+    pub(super) fn merge_versions(&mut self, version: u64) {
+        let twice =
+            |values: &Vec<ChannelValue>| values.iter().filter(|value| value.version == version).count() > 1;
+        let channels: Vec<String> = self
+            .unpersisted
+            .iter()
+            .filter(|(_, values)| twice(values))
+            .map(|(channel, _)| channel.clone())
+            .collect();
+        for channel in channels {
+            self.write_whole(&channel, version);
+        }
+    }
+
+    fn write_whole(&mut self, channel: &str, version: u64) {
+        if let Some(Slot { reducer, value, .. }) = self.slots.get(channel) {
+            let (reducer, value) = (*reducer, value.clone());
+            self.set(channel, reducer, value, version);
+        }
+    }
+
+    /// Hands values to the next checkpoint as they were read from the store: a run that begins with them has them to
+    /// carry.
+    pub(super) fn carry(&mut self, values: Vec<ChannelValue>) {
+        for value in values {
+            self.unpersisted.entry(value.channel.clone()).or_default().push(value);
+        }
     }
 
     fn fold(
@@ -357,6 +407,12 @@ impl Fields for Channels {
     fn to_value(&self) -> Value {
         Value::Object(self.to_map())
     }
+}
+
+/// The channels of a graph, and those that the host keeps for it.
+fn declared(graph: &Graph) -> BTreeMap<String, Channel> {
+    let own = super::revisit::channels(graph);
+    graph.channels.iter().cloned().chain(own).map(|channel| (channel.name.clone(), channel)).collect()
 }
 
 fn initial(channel: &Channel) -> Option<Value> {

@@ -229,6 +229,7 @@ impl Walker {
             host.insert("_retries".to_owned(), Value::Object(retries));
         }
         let updates = updates(&self.graph, &writes);
+        self.keep_outputs(superstep, results, &mut writes);
         // The host's own keys: whatever a graph wrote there in this superstep gives way.
         for (channel, value) in host {
             writes.insert(channel, vec![Write { node: NodeIndex(0), value }]);
@@ -291,7 +292,7 @@ impl Walker {
     }
 
     /// Decides whether this boundary is the end.
-    fn conclude(&mut self, returned: Option<Returned>, unmatched: &[(String, String)]) {
+    pub(super) fn conclude(&mut self, returned: Option<Returned>, unmatched: &[(String, String)]) {
         for (node, candidates) in unmatched {
             self.warnings.push(format!("no edge of node `{node}` matches, its branch ends: {candidates}"));
         }
@@ -352,9 +353,9 @@ impl Walker {
 }
 
 /// A `return` node has ended the run.
-struct Returned {
+pub(super) struct Returned {
     /// What it gives, if that is not the graph's own output.
-    output: Option<Value>,
+    pub(super) output: Option<Value>,
 }
 
 /// A failure as `state._last_error` tells it.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::setup::Restored;
 use crate::capability::Manifest;
 use crate::digest::Digest;
 use crate::graph::{Graph, ItemType, NodeIndex, Primary};
@@ -40,6 +41,11 @@ pub enum Event {
     },
     /// A person or program wants a suspended run to go on. The first event of a restored run.
     Resumed(Resume),
+    /// A person or program edits a suspended run; it stays suspended.
+    Updated(Box<Update>),
+    /// A fork begins, edited or as it is; it is suspended where it began. The first event of a walker that
+    /// [`Walker::fork`](super::Walker::fork) made, and of no other.
+    Forked(Option<Edit>),
     /// A timer has fired.
     TimerFired(TimerId),
     /// Running tasks commit, then the run stops.
@@ -106,6 +112,34 @@ pub struct Resume {
     pub max_steps: Option<u64>,
     /// New inputs, merged shallowly over the old ones; pending writes and interrupts are discarded.
     pub inputs: Option<Map<String, Value>>,
+}
+
+/// Writes from outside the graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Edit {
+    /// What is written, by channel; it goes through the reducers.
+    pub values: Map<String, Value>,
+    /// The node that is written as. Its routing, on the edited state and with `values` as its result, takes its place
+    /// among what is next; without one, what is next stays.
+    pub as_node: Option<String>,
+}
+
+/// An edit of a suspended run. Pending writes and interrupts are discarded.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// What is written.
+    pub edit: Edit,
+    /// The checkpoint of the same run that the edit goes back to; none for the newest.
+    pub back_to: Option<Earlier>,
+}
+
+/// An earlier checkpoint of a run.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// What was read from the store, without anything pending.
+    pub restored: Restored,
+    /// The inputs that the run had then.
+    pub inputs: Arc<Value>,
 }
 
 /// Answers to interrupts.

@@ -173,6 +173,8 @@ impl Walker {
             Event::Persisted(id) => self.persisted(id, &mut fx)?,
             Event::PersistFailed { id, message } => self.persist_failed(id, &message, &mut fx)?,
             Event::Resumed(resume) => self.resume(now, resume, &mut fx)?,
+            Event::Updated(update) => self.update(now, *update, &mut fx)?,
+            Event::Forked(edit) => self.begin_fork(now, edit, &mut fx)?,
             Event::TimerFired(timer) => self.timer(now, &timer, &mut fx),
             Event::CancelRequested => self.cancel(),
             Event::KillRequested => self.kill(now, &mut fx),
@@ -282,7 +284,7 @@ impl Walker {
         self.graph.max_total_steps.max(self.setup.max_steps.unwrap_or(0))
     }
 
-    fn static_interrupts(&self) -> Vec<InterruptRecord> {
+    pub(super) fn static_interrupts(&self) -> Vec<InterruptRecord> {
         let mut interrupts = Vec::new();
         let mut add = |node: &Node, place: String| {
             let payload = Canonical::from(Value::Null);

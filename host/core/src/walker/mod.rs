@@ -8,6 +8,7 @@ mod machine;
 mod records;
 mod reduce;
 mod resume;
+mod revisit;
 mod routes;
 mod rye;
 mod schedule;
@@ -15,11 +16,12 @@ mod setup;
 mod superstep;
 mod tasks;
 mod telling;
+mod travel;
 mod tree;
 
 pub use event::{
-    Answers, ChannelChange, CustomEvent, Effect, Event, Notice, Persist, PersistId, Resume, TaskReport,
-    TaskSpec, TimerId, Timing,
+    Answers, ChannelChange, CustomEvent, Earlier, Edit, Effect, Event, Notice, Persist, PersistId, Resume,
+    TaskReport, TaskSpec, TimerId, Timing, Update,
 };
 pub use machine::{TIME_LIMIT, Walker};
 pub use setup::{

@@ -53,7 +53,12 @@ impl Walker {
             .map_err(|node| unknown(&node))?;
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
         let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
-        let (visited, just_visited) = (nodes(&visited)?, nodes(&checkpoint.visited)?);
+        // A pause after a node belongs to the superstep that ran it, not to what an edit or a fork made of that.
+        let just_visited = match checkpoint.source {
+            Source::Update { .. } | Source::Fork { .. } => Vec::new(),
+            Source::Input | Source::Superstep | Source::Inputs => nodes(&checkpoint.visited)?,
+        };
+        let visited = nodes(&visited)?;
 
         let mut walker = Self::with(graph, setup, channels);
         walker.sequence = checkpoint.sequence;
@@ -82,8 +87,9 @@ impl Walker {
             // Answers may have been persisted after the status: what has its answer is no longer asked.
             let asked_by_tasks = |asked: &InterruptRecord| walker.pending.0.contains_key(&task_of(&asked.id));
             let mut interrupts = walker.pending.interrupts(&walker.graph);
+            let has_asked = !status.interrupts.is_empty();
             interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
-            if walker.status == Status::Interrupted && interrupts.is_empty() {
+            if walker.status == Status::Interrupted && has_asked && interrupts.is_empty() {
                 walker.status = Status::Running;
             }
             walker.interrupts = interrupts;
@@ -172,12 +178,17 @@ impl Walker {
         self.inputs_digest = super::setup::inputs_digest(&merged);
         self.channels.set_inputs(Arc::clone(&merged));
         self.setup.inputs = merged;
-        let left = std::mem::take(&mut self.pending);
-        self.count_used(left);
+        self.discard_pending();
         self.sequence += 1;
         self.at = now;
         self.unwritten = Some(Source::Inputs);
         self.reach_boundary(fx);
+    }
+
+    /// Drops what the superstep under way had come to; what it used stays counted.
+    pub(super) fn discard_pending(&mut self) {
+        let left = std::mem::take(&mut self.pending);
+        self.count_used(left);
     }
 
     pub(super) fn write_answers(&mut self, now: Timestamp, task: &Arc<str>, fx: &mut Vec<Effect>) {
@@ -273,6 +284,6 @@ fn task_of(interrupt: &str) -> Arc<str> {
     interrupt.rsplit_once('/').map_or(interrupt, |(task, _)| task).into()
 }
 
-fn refused(code: ErrorCode, message: String) -> HandleError {
+pub(super) fn refused(code: ErrorCode, message: String) -> HandleError {
     HandleError::Refused { code, message }
 }

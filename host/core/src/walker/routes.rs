@@ -22,7 +22,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    fn plain(node: NodeIndex) -> Self {
+    pub(super) fn plain(node: NodeIndex) -> Self {
         Self { node, kind: ActivationKind::Plain, argument: None }
     }
 
@@ -55,7 +55,7 @@ pub(super) type Fired = BTreeMap<(NodeIndex, Option<NodeIndex>, Via), u32>;
 /// Where the tasks of a superstep go.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
-    plain: Vec<NodeIndex>,
+    pub(super) plain: Vec<NodeIndex>,
     seen: BTreeSet<NodeIndex>,
     sends: Vec<Step>,
     pub(super) edges: Fired,
@@ -110,7 +110,7 @@ impl Walker {
     }
 
     /// Puts activations where they belong: next, or deferred.
-    fn schedule(&mut self, steps: impl IntoIterator<Item = Step>) {
+    pub(super) fn schedule(&mut self, steps: impl IntoIterator<Item = Step>) {
         for step in steps {
             if !self.graph.node(step.node).defer {
                 self.next.push(step);
@@ -128,7 +128,7 @@ impl Walker {
     }
 
     /// With nothing else active, the deferred activations are next: plain targets, then barriers, then sends.
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         if !self.next.is_empty() {
             return;
         }
@@ -185,7 +185,7 @@ impl Walker {
         went
     }
 
-    fn go_by_edges(
+    pub(super) fn go_by_edges(
         &self,
         node: &Node,
         from: NodeIndex,
@@ -257,6 +257,14 @@ impl Walker {
     pub(super) fn follow(&mut self, routes: Routes, superstep: &Superstep) {
         self.next.clear();
         let arrived: BTreeSet<NodeIndex> = superstep.activated.iter().map(|active| active.node).collect();
+        let opened = self.arrive(&arrived);
+        let Routes { plain, sends, .. } = routes;
+        self.schedule(plain.into_iter().map(Step::plain).chain(opened).chain(sends));
+        self.drain();
+    }
+
+    /// Counts arrivals at barriers, and gives those that open.
+    pub(super) fn arrive(&mut self, arrived: &BTreeSet<NodeIndex>) -> Vec<Step> {
         let mut opened = Vec::new();
         let graph = Arc::clone(&self.graph);
         for (barrier, node) in graph.indexed().filter(|(_, node)| !node.wait_for.is_empty()) {
@@ -268,9 +276,7 @@ impl Walker {
                 opened.push(Step { node: barrier, kind: ActivationKind::Barrier, argument: None });
             }
         }
-        let Routes { plain, sends, .. } = routes;
-        self.schedule(plain.into_iter().map(Step::plain).chain(opened).chain(sends));
-        self.drain();
+        opened
     }
 
     /// With nothing next: a half-filled barrier opens, is told of, or stalls the run.

@@ -544,10 +544,12 @@ impl Walker {
         if !self.uses_context {
             return Context::default();
         }
-        Context {
-            node: json!({ "id": node.name, "name": node.name, "visit": active.visit, "metadata": node.metadata }),
-            run: self.run_document(),
+        let mut about =
+            json!({ "id": node.name, "name": node.name, "visit": active.visit, "metadata": node.metadata });
+        if node.feedback {
+            about["previous"] = self.previous(node);
         }
+        Context { node: about, run: self.run_document() }
     }
 
     /// What templates read as `run`.

@@ -41,6 +41,12 @@ impl RunTree {
         Ok(Self { root: Walker::restore(graph, setup, restored.root)? })
     }
 
+    /// A tree for a new run that begins where another run stood at a checkpoint: see [`Walker::fork`]. Its first event is
+    /// [`Event::Forked`].
+    pub fn fork(graph: Arc<Graph>, setup: Setup, of: Restored) -> Result<Self, RestoreError> {
+        Ok(Self { root: Walker::fork(graph, setup, of)? })
+    }
+
     /// Takes an event that happened at `now` and says what is to be done.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
         self.root.handle(now, event)

@@ -1,9 +1,14 @@
 //! `graph-host runs`: look at runs and look after them, one file for each subcommand.
 
+mod edit;
+mod fork;
+mod history;
 mod list;
 mod row;
 mod show;
+mod state;
 mod story;
+mod update;
 mod verify;
 
 use std::path::PathBuf;
@@ -15,7 +20,7 @@ use graph_host::exit::Exit;
 use graph_host::project;
 use graph_host::stores::Stores;
 
-/// Look at runs
+/// Look at runs, edit them, fork them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The project whose runs these are; without it, the one around the current folder
@@ -29,6 +34,10 @@ pub(crate) struct Args {
 enum Action {
     List(list::Args),
     Show(show::Args),
+    History(history::Args),
+    State(state::Args),
+    Update(update::Args),
+    Fork(fork::Args),
     Verify(verify::Args),
 }
 
@@ -38,6 +47,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     match args.action {
         Action::List(args) => list::run(args, &stores()?, context),
         Action::Show(args) => show::run(&args, &*stores()?.find(&args.run)?.1, context),
+        Action::History(args) => history::run(&args, &*stores()?.find(&args.run)?.1, context),
+        Action::State(args) => state::run(&args, &*stores()?.find(&args.run)?.1, context),
+        Action::Update(args) => update::run(args, &project, context),
+        Action::Fork(args) => fork::run(args, &project, context),
         Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),
     }
 }

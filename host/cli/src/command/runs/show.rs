@@ -1,5 +1,6 @@
 //! `graph-host runs show`.
 
+use graph_core::record::Source;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
@@ -9,6 +10,7 @@ use graph_host::runs;
 use graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Map, Value, json};
 
+use super::history::{made_by, nodes, origin};
 use super::row::{row_json, shown_status, time};
 use super::story::{self, Story, state};
 
@@ -36,13 +38,10 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
     let status = told.status();
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
-    let warnings = told
-        .steps
-        .iter()
-        .flat_map(|step| &step.warnings)
-        .chain(status.iter().flat_map(|status| &status.warnings));
+    let (_, mut warnings) = told.ancestry();
+    warnings.extend(status.iter().flat_map(|status| status.warnings.iter().cloned()));
     print(store, &row, &told, &state, &next, context)?;
-    for warning in warnings {
+    for warning in &warnings {
         context.output.line(format_args!(
             "{} {}",
             styled(output::CAUTION, "warning:"),
@@ -77,8 +76,9 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<V
                 "checkpoint": step.sequence,
                 "step": step.step,
                 "at": step.at.to_string(),
-                "source": step.source,
-                "nodes": step.visited,
+                "source": step.source.as_str(),
+                "origin": origin(&step.source),
+                "nodes": nodes(step),
                 "tasks": step.tasks,
                 "fuel": step.fuel,
                 "result_digest": step.result,
@@ -149,7 +149,18 @@ fn print(
         out.line(format_args!("held by {owner}"))?;
     }
     let mut fuel = 0;
-    for step in told.steps.iter().filter(|step| !step.visited.is_empty()) {
+    for step in &told.steps {
+        if matches!(step.source, Source::Update { .. } | Source::Fork { .. }) {
+            out.line(format_args!(
+                "{}  {}",
+                styled(output::DIM, format_args!("{:>4}", step.step)),
+                styled(output::DIM, printable(&made_by(&step.source)))
+            ))?;
+        }
+        if nodes(step).is_empty() {
+            fuel = step.fuel;
+            continue;
+        }
         let changed: Vec<_> = step
             .channels
             .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, Record, StatusRecord};
+use graph_core::record::{Checkpoint, History, Record, StatusRecord};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
 use graph_host::context::Context;
@@ -101,6 +101,13 @@ impl Story {
         })
     }
 
+    /// The nodes visited on the way to the newest checkpoint, and the warnings raised.
+    pub(super) fn ancestry(&self) -> (Vec<String>, Vec<String>) {
+        let mut history = History::default();
+        self.steps.iter().for_each(|step| history.push(step));
+        history.into_newest()
+    }
+
     /// The run as it stands, as its own process would tell it.
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();
@@ -116,6 +123,8 @@ impl Story {
         executions.retain(|_, count| *count > 0);
         let end = newest.and_then(|newest| newest.end.as_ref());
         let status = self.status();
+        let (visited, mut warnings) = self.ancestry();
+        warnings.extend(status.iter().flat_map(|status| status.warnings.iter().cloned()));
         Ok(Summary {
             status: end.map(|end| end.status).or(status.map(|status| status.status)).unwrap_or(row.status),
             ended_by: end.map(|end| end.ended_by),
@@ -124,18 +133,12 @@ impl Story {
             output: end.map(|end| Value::clone(&end.output.0)),
             inputs: Arc::new(inputs),
             steps: newest.map_or(0, |newest| newest.step),
-            visited: self.steps.iter().flat_map(|step| step.visited.iter().cloned()).collect(),
+            visited,
             executions,
             next: newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect(),
             interrupts: status.map(|status| status.interrupts.clone()).unwrap_or_default(),
             error: status.and_then(|status| status.error.clone()),
-            warnings: self
-                .steps
-                .iter()
-                .flat_map(|step| &step.warnings)
-                .chain(status.iter().flat_map(|status| &status.warnings))
-                .cloned()
-                .collect(),
+            warnings,
             fuel,
             checkpoint: newest.zip(self.digest).map(|(newest, digest)| CheckpointRef {
                 sequence: newest.sequence,

@@ -162,6 +162,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
             command: Some(CommandGrant { goto: targets(&[shape.kind]), write: vec!["set".to_owned()] }),
             capabilities: None,
+            feedback: flag(4) && flag(2),
             metadata: None,
         }
     });

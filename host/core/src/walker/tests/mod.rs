@@ -5,3 +5,4 @@ mod graphs;
 mod invariants;
 mod naive;
 mod simulation;
+mod travel;

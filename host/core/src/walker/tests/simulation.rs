@@ -56,37 +56,54 @@ impl Stored {
         }
     }
 
-    /// The walker that goes on from what is stored; none if nothing is.
-    pub(super) fn restore(&self, graph: &Arc<Graph>, setup: Setup) -> Option<Walker> {
+    /// What a store would give for a checkpoint, without anything pending.
+    pub(super) fn restored(&self, at: usize) -> Restored {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let mut verifier = crate::record::ChainVerifier::new(key);
-        let mut values = BTreeMap::<String, Vec<_>>::new();
-        let (mut visited, mut warnings, mut last) = (Vec::new(), Vec::new(), None);
-        for signed in &self.checkpoints {
+        let mut history = crate::record::History::default();
+        let mut kept = BTreeMap::<String, Vec<crate::record::ChannelValue>>::new();
+        let mut found = None;
+        for (index, signed) in self.checkpoints.iter().enumerate() {
             let checkpoint = verifier.checkpoint(signed).unwrap();
-            visited.extend(checkpoint.visited.iter().cloned());
-            warnings.extend(checkpoint.warnings.iter().cloned());
+            history.push(&checkpoint);
             for value in &signed.values {
-                let kept = values.entry(value.channel.clone()).or_default();
-                if value.kind == crate::record::ValueKind::Whole {
-                    kept.clear();
-                }
-                kept.push(value.clone());
+                kept.entry(value.channel.clone()).or_default().push(value.clone());
             }
-            last = Some((checkpoint, signed.digest));
+            if index == at {
+                found = Some((checkpoint, signed.digest));
+            }
         }
-        let (checkpoint, digest) = last?;
-        let (mut pending, mut answers, mut status) = (Vec::new(), Vec::new(), None);
+        let (checkpoint, digest) = found.unwrap();
+        let span = |(channel, stamp): (&String, &crate::record::ChannelStamp)| {
+            let (base, version) = (stamp.base, stamp.version);
+            let values = kept[channel].iter().filter(move |value| (base..=version).contains(&value.version));
+            values.cloned().collect::<Vec<_>>()
+        };
+        let values = checkpoint.channels.iter().flat_map(span).collect();
+        let (visited, warnings) = history.up_to(checkpoint.sequence);
+        Restored {
+            checkpoint,
+            digest,
+            values,
+            pending: Vec::new(),
+            answers: Vec::new(),
+            status: None,
+            visited,
+            warnings,
+        }
+    }
+
+    /// The walker that goes on from what is stored; none if nothing is.
+    pub(super) fn restore(&self, graph: &Arc<Graph>, setup: Setup) -> Option<Walker> {
+        let mut restored = self.restored(self.checkpoints.len().checked_sub(1)?);
         for record in self.pending.iter().cloned() {
             match record {
-                Record::Task(record) => pending.push(record),
-                Record::Answers(record) => answers.push(record),
-                Record::Status(record) => status = Some(record),
+                Record::Task(record) => restored.pending.push(record),
+                Record::Answers(record) => restored.answers.push(record),
+                Record::Status(record) => restored.status = Some(record),
                 Record::Checkpoint(_) => unreachable!(),
             }
         }
-        let values = values.into_values().flatten().collect();
-        let restored = Restored { checkpoint, digest, values, pending, answers, status, visited, warnings };
         Some(Walker::restore(Arc::clone(graph), setup, restored).unwrap())
     }
 }

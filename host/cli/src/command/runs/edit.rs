@@ -1,0 +1,58 @@
+//! What `runs update` and `runs fork` write.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::walker::Edit;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::inputs;
+use graph_host::stores::{self, Stores};
+use graph_store::CheckpointStore;
+use serde_json::{Map, Value};
+
+/// Writes from the command line
+#[derive(Debug, clap::Args)]
+pub(super) struct EditArgs {
+    /// Writes to the state, through its reducers: a JSON object, or a file of JSON or YAML, `-` for stdin
+    #[arg(long, value_name = "JSON|FILE")]
+    values: Option<String>,
+    /// Write as this node: its routing takes its place among what is next
+    #[arg(long, value_name = "NODE")]
+    as_node: Option<String>,
+}
+
+impl EditArgs {
+    /// The edit, if there is one.
+    pub(super) fn read(&self) -> Result<Option<Edit>> {
+        if self.values.is_none() && self.as_node.is_none() {
+            return Ok(None);
+        }
+        let values = self.values.as_deref().map(read_values).transpose()?.unwrap_or_default();
+        Ok(Some(Edit { values, as_node: self.as_node.clone() }))
+    }
+}
+
+/// The store that has a run, opened for writing, and the run's id.
+pub(super) fn open(
+    project: &Path,
+    name: &str,
+    context: &Context,
+) -> Result<(Arc<dyn CheckpointStore>, String)> {
+    let (kind, store, row) = Stores::to_read(project)?.find(name)?;
+    drop(store);
+    Ok((stores::open(project, kind, context.home.identity()?, context.output)?, row.run_id))
+}
+
+fn read_values(text: &str) -> Result<Map<String, Value>> {
+    if !text.trim_start().starts_with(['{', '[', '"']) {
+        return inputs::gather(Some(Path::new(text)), Vec::new());
+    }
+    match graph_core::json::parse_strict(text.trim(), 128) {
+        Ok(Value::Object(values)) => Ok(values),
+        Ok(_) => Err(Error::usage("--values needs a JSON object, a value by each channel")
+            .help("write it as --values '{\"channel\": value}'")),
+        Err(error) => Err(Error::usage(format!("--values is not JSON: {error}"))
+            .help("write it as --values '{\"channel\": value}', or name a file")),
+    }
+}

@@ -1,0 +1,66 @@
+//! `graph-host runs update`.
+
+use std::path::Path;
+
+use graph_core::record::Place;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::output::{self, styled};
+use graph_host::report::{self, resume_command};
+use graph_host::travel::{self, parse_place};
+
+use super::edit::{EditArgs, open};
+
+/// Write to the state of a run that waits, as one of its nodes would; what was pending is discarded
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+    #[command(flatten)]
+    edit: EditArgs,
+    /// Go back to this checkpoint first: step:N, node:NAME or its number. What came after it stays in the history
+    #[arg(long, value_name = "PLACE", value_parser = parse_place)]
+    at: Option<Place>,
+}
+
+pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit> {
+    let edit = args.edit.read()?;
+    if edit.is_none() && args.at.is_none() {
+        return Err(Error::usage("there is nothing to write")
+            .help("give --values, --as-node, or --at to go back to a checkpoint"));
+    }
+    let (store, run) = open(project, &args.run, context)?;
+    let edit = edit.unwrap_or_default();
+    let done = context.block_on(travel::update(&run, store, edit, args.at, context))??;
+    if context.output.is_json() {
+        context.output.document(&report::document(&done.run, &done.graph, &done.summary))?;
+        return Ok(Exit::Ok);
+    }
+    let sequence = done.summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence);
+    context.output.line(format_args!(
+        "{} run {}: checkpoint {sequence} after step {}",
+        styled(output::GOOD, "updated"),
+        done.run,
+        done.summary.steps
+    ))?;
+    tell(&done, context)
+}
+
+/// What is next, and how to go on.
+pub(super) fn tell(done: &travel::Travelled, context: &Context) -> Result<Exit> {
+    if !done.summary.next.is_empty() {
+        context.output.line(format_args!(
+            "{} {}",
+            styled(output::BOLD, "next"),
+            report::nodes(&done.summary.next)
+        ))?;
+    }
+    match resume_command(&done.run, &done.summary) {
+        Some(command) => {
+            context.output.note(format_args!("{} {command}", styled(output::DIM, "go on with:")));
+        }
+        None => context.output.note(report::verdict(&done.summary, None)),
+    }
+    Ok(Exit::Ok)
+}

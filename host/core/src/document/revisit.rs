@@ -1,0 +1,22 @@
+//! `revisit` of a node: what it gave before, when it is entered again.
+
+use crate::diagnostic::Problems;
+use crate::yaml::{Fields, Node, Yaml};
+
+/// Reads `{feedback: true}`, or the switch alone.
+pub(super) fn read(node: &Node, problems: &Problems) -> bool {
+    match &node.value {
+        Yaml::Null => false,
+        Yaml::Bool(feedback) => *feedback,
+        Yaml::Mapping(_) => {
+            let Some(mut fields) = Fields::open(node, "`revisit`", problems) else { return false };
+            let feedback = fields.bool("feedback");
+            fields.finish();
+            feedback.unwrap_or(false)
+        }
+        _ => {
+            node.wrong_type("`revisit`", "a mapping `{feedback: true}`", problems);
+            false
+        }
+    }
+}
