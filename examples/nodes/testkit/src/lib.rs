@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use graph_sdk::host::{Level, log};
+use graph_sdk::host::{Level, emit, log};
 use graph_sdk::prelude::*;
 
 /// What to do.
@@ -62,6 +62,16 @@ enum Params {
         /// How long each is.
         bytes: u64,
     },
+    /// Emits events, each with its number and `text`, and answers with how many.
+    Emit {
+        /// The name of the events.
+        name: String,
+        /// How many events.
+        count: u64,
+        /// What each says beside its number.
+        #[serde(default)]
+        text: String,
+    },
     /// Traps.
     Trap {},
     /// Answers with the bits of 0/0, in hexadecimal.
@@ -107,6 +117,12 @@ fn run(params: Params, ctx: &Context) -> Result<Outcome, Failure> {
             let line = "x".repeat(size(bytes)?);
             (0..lines).for_each(|_| log(Level::Info, &line));
             json!(lines)
+        }
+        Params::Emit { name, count, text } => {
+            for number in 0..count {
+                emit(&name, json!({ "number": number, "text": text }))?;
+            }
+            json!(count)
         }
         Params::Trap {} => trap(),
         Params::Nan {} => {
