@@ -13,4 +13,6 @@ mod readme;
 mod sessions;
 mod shared;
 mod stores;
+mod streams;
+mod telemetry;
 mod travel;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
@@ -13,11 +13,11 @@ use graph_core::graph::{Graph, ItemType, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::walker::{CustomEvent, TaskReport, TaskSpec};
-use graph_engine::{Call, EventRecord, Level, LogLine, PreparedNode};
+use graph_engine::{Call, EventRecord, HostCall, Level, LogLine, PreparedNode};
 use graph_store::CheckpointStore;
 
 use crate::components::Components;
-use crate::driver::TaskExecutor;
+use crate::driver::{CallObserver, TaskExecutor};
 use crate::output::{self, Output, printable, styled};
 use crate::preflight::{Plan, PlannedId};
 use crate::primaries::{Primaries, Request};
@@ -45,6 +45,8 @@ struct Shared {
     ready: Vec<RwLock<HashMap<String, Arc<Ready>>>>,
     output: Output,
     quiet: bool,
+    /// Hears of the calls that components make.
+    calls: OnceLock<Arc<dyn CallObserver>>,
 }
 
 struct Ready {
@@ -78,7 +80,17 @@ impl ComponentExecutor {
             }
         }
         let ready = ready.into_iter().map(RwLock::new).collect();
-        Self { shared: Arc::new(Shared { components, primaries, graph, ready, output, quiet }) }
+        Self {
+            shared: Arc::new(Shared {
+                components,
+                primaries,
+                graph,
+                ready,
+                output,
+                quiet,
+                calls: OnceLock::new(),
+            }),
+        }
     }
 
     /// Keeps the text of every item that a task reads in this store.
@@ -126,6 +138,11 @@ impl TaskExecutor for ComponentExecutor {
         processors.saturating_mul(2)
     }
 
+    fn observe(&self, calls: Arc<dyn CallObserver>) {
+        // Whoever came first is told.
+        let _ = self.shared.calls.set(calls);
+    }
+
     fn bound(&self, limits: &TaskLimits) -> Duration {
         // The engine keeps the deadline itself; this is for host calls that do not come back.
         limits.timeout.saturating_add(GRACE)
@@ -135,6 +152,30 @@ impl TaskExecutor for ComponentExecutor {
         // What a call used up that was given up cannot be known: it is charged in full, as a trap is.
         let message = format!("it did not answer within {} ms", limits.timeout.as_millis());
         TaskReport::new(Err(Failure::new(Category::Timeout, message)), limits.fuel)
+    }
+}
+
+/// Says which attempt a call of the host belongs to.
+struct Attempt {
+    task: String,
+    attempt: u32,
+    calls: Arc<dyn CallObserver>,
+}
+
+impl Attempt {
+    fn of(spec: &TaskSpec, calls: &Arc<dyn CallObserver>) -> Arc<dyn graph_engine::Observer> {
+        let (task, attempt) = (spec.activation.task.clone(), spec.activation.attempt);
+        Arc::new(Self { task, attempt, calls: Arc::clone(calls) })
+    }
+}
+
+impl graph_engine::Observer for Attempt {
+    fn log(&self, _line: &LogLine) {}
+
+    fn event(&self, _event: &EventRecord) {}
+
+    fn call(&self, call: &HostCall) {
+        self.calls.host_call(&self.task, self.attempt, call);
     }
 }
 
@@ -200,7 +241,7 @@ impl Shared {
                 seed: *spec.seed.as_bytes(),
                 clock: spec.clock,
                 limits: spec.limits.min(ready.limits),
-                observer: None,
+                observer: self.calls.get().map(|calls| Attempt::of(spec, calls)),
             })
             .await;
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);

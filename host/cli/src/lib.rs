@@ -29,6 +29,8 @@ pub mod runs;
 pub mod session;
 pub mod signing;
 pub mod stores;
+pub mod stream;
+pub mod telemetry;
 pub mod text_file;
 pub mod texts;
 pub mod travel;

@@ -31,8 +31,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let output = Output::new(cli.json);
-    let ended = Context::new(cli.json).and_then(|context| cli.command.run(&context));
+    let output = Output::new(cli.json).in_lines(cli.command.streams());
+    let ended = Context::new(cli.json).and_then(|context| cli.command.run(&Context { output, ..context }));
     ended
         .unwrap_or_else(|error| {
             output.error(&error);

@@ -31,12 +31,31 @@ pub fn styled(style: Style, text: impl Display) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
+    /// Documents are one line each, as everything before them.
+    lines: bool,
 }
 
 impl Output {
     /// With `json`, one JSON document on stdout and nothing else there.
     pub const fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, lines: false }
+    }
+
+    /// With `lines`, stdout is a stream of JSON lines: nothing is printed there for people, and the command's document is
+    /// its last line.
+    #[must_use]
+    pub const fn in_lines(self, lines: bool) -> Self {
+        Self { lines, ..self }
+    }
+
+    /// Whether stdout is a stream of JSON lines.
+    pub const fn is_in_lines(self) -> bool {
+        self.lines
+    }
+
+    /// Prints a line of JSON that is safe to show.
+    pub fn raw_line(self, text: &str) -> Result<()> {
+        quiet_pipe(writeln!(io::stdout().lock(), "{text}"))
     }
 
     /// Whether stdout carries one JSON document.
@@ -51,8 +70,10 @@ impl Output {
 
     /// Prints the command's JSON document.
     pub fn document(self, value: &Value) -> Result<()> {
-        let text = serde_json::to_string_pretty(value)
-            .map_err(|error| Error::storage(format!("the result cannot be written as JSON: {error}")))?;
+        let text =
+            if self.lines { serde_json::to_string(value) } else { serde_json::to_string_pretty(value) };
+        let text =
+            text.map_err(|error| Error::storage(format!("the result cannot be written as JSON: {error}")))?;
         quiet_pipe(writeln!(io::stdout().lock(), "{text}"))
     }
 

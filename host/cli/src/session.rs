@@ -5,7 +5,7 @@ use graph_core::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
 use crate::answers::{self, Given};
-use crate::driver::{Control, DriveError, Driver};
+use crate::driver::{Both, Control, DriveError, Driver, Observer as _, Observers};
 use crate::error::{Error, Result};
 use crate::output::{self, Output, styled};
 use crate::report::Progress;
@@ -19,6 +19,8 @@ pub struct Session {
     pub driver: Driver,
     /// Tells about it.
     pub progress: Progress,
+    /// Who else watches it.
+    pub observers: Observers,
     /// How to speak.
     pub output: Output,
     /// Answers that were given beforehand, one for each question as it comes.
@@ -28,10 +30,19 @@ pub struct Session {
 impl Session {
     /// Goes on until the run has ended, or waits for something that nobody here can give.
     pub async fn go(&mut self, first: Event) -> Result<Summary> {
+        if let Some(calls) = self.observers.calls() {
+            self.driver.observe_calls(calls);
+        }
+        let summary = self.drive(first).await?;
+        self.observers.stopped(summary.status);
+        Ok(summary)
+    }
+
+    async fn drive(&mut self, first: Event) -> Result<Summary> {
         let stops = Stops::listen(self.driver.control(), self.run.clone(), self.output);
         let mut event = first;
         loop {
-            let status = self.driver.drive(event, &mut self.progress).await?;
+            let status = self.driver.drive(event, &mut Both(&mut self.progress, &mut self.observers)).await?;
             let summary = self.driver.summary();
             if status != Status::Interrupted {
                 return Ok(summary);

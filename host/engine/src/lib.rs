@@ -28,6 +28,6 @@ pub use call::{Call, CallReport, Classification};
 pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
-pub use host::output::{EventRecord, Level, LogLine, Observer};
+pub use host::output::{EventRecord, HostCall, Level, LogLine, Observer};
 pub use interface::{Import, kinds_for};
 pub use prepare::PreparedNode;

@@ -10,6 +10,7 @@ mod graph;
 mod inspect;
 mod keys;
 mod new;
+mod observe;
 mod resume;
 mod run;
 mod runs;
@@ -48,6 +49,15 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it makes stdout a stream of JSON lines.
+    pub(crate) fn streams(&self) -> bool {
+        match self {
+            Self::Run(args) => args.observe.streams(),
+            Self::Resume(args) => args.observe.streams(),
+            _ => false,
+        }
+    }
+
     /// Does it.
     pub(crate) fn run(self, context: &Context) -> Result<Exit> {
         match self {

@@ -1,6 +1,7 @@
 //! `graph-host resume`: let a run go on.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use graph_core::walker::Resume;
 use graph_host::answers::Given;
@@ -16,6 +17,8 @@ use graph_host::stores::{self, Stores};
 use graph_host::{answers, inputs, project, resume};
 use graph_store::{Change, RunUpdate};
 use serde_json::Value;
+
+use super::observe;
 
 /// Let a run go on: answer its questions, give it more steps, or pick it up where it was cut short
 #[derive(Debug, clap::Args)]
@@ -46,6 +49,8 @@ pub(crate) struct Args {
     /// Say nothing about the steps
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    pub(super) observe: observe::Args,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
@@ -62,10 +67,18 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
     // Nothing is made where there is no such run.
     let (kind, store, row) = Stores::to_read(&project)?.find(&args.run)?;
     drop(store);
+    let telemetry = args.observe.telemetry()?;
     let store = stores::open(&project, kind, context.home.identity()?, output)?;
     let signing_key = args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
-    let mut resumable =
-        resume::reopen(&row.run_id, store, args.accept_changes, signing_key, context, args.quiet).await?;
+    let mut resumable = resume::reopen(
+        &row.run_id,
+        Arc::clone(&store),
+        args.accept_changes,
+        signing_key,
+        context,
+        args.quiet,
+    )
+    .await?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
     }
@@ -118,13 +131,20 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
     }
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs });
     let progress = Progress::new(output, args.quiet || output.is_json());
+    let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
+    let observers = args.observe.observers(store, run, graph, telemetry.as_ref(), context)?;
     let mut session = Session {
         run: resumable.ready.run,
         driver: resumable.ready.driver,
         progress,
+        observers,
         output,
         answers: Given::default(),
     };
-    let summary = session.go(event).await?;
+    let ended = session.go(event).await;
+    if let Some(telemetry) = telemetry {
+        telemetry.finish(output);
+    }
+    let summary = ended?;
     super::run::finish(&session, &resumable.graph.id, &summary, args.quiet, context)
 }

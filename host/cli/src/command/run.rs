@@ -21,6 +21,8 @@ use graph_host::texts::Text;
 use graph_host::{inputs, project, run_id};
 use serde_json::{Value, json};
 
+use super::observe;
+
 /// Run a graph
 ///
 /// Nothing is allowed that the manifest (--caps) does not grant. Everything is checked before the first node runs; see
@@ -70,6 +72,8 @@ pub(crate) struct Args {
     /// Say nothing about the steps
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    pub(super) observe: observe::Args,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -136,6 +140,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         .collect();
     let items = plan.items.len() as u64;
 
+    let telemetry = args.observe.telemetry()?;
     let home = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
     let store = stores::open(&home, args.store, context.home.identity()?, output)?;
     let start = Start {
@@ -145,7 +150,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         max_steps: args.max_steps,
         durability: args.durability.map(Durability::from),
     };
-    let ready = begin(scene, plan, start, store, context, args.quiet)?;
+    let ready = begin(scene, plan, start, Arc::clone(&store), context, args.quiet)?;
     if !args.quiet {
         output.note(format_args!(
             "{} {}  graph {signed}, {}",
@@ -158,9 +163,14 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         output.warn(notice);
     }
     let progress = Progress::new(output, args.quiet || output.is_json());
-    let mut session =
-        Session { run: ready.run, driver: ready.driver, progress, output, answers: Given::new(args.answers) };
-    let summary = session.go(Event::Started).await?;
+    let observers = args.observe.observers(store, &ready.run, &graph.id, telemetry.as_ref(), context)?;
+    let answers = Given::new(args.answers);
+    let mut session = Session { run: ready.run, driver: ready.driver, progress, observers, output, answers };
+    let ended = session.go(Event::Started).await;
+    if let Some(telemetry) = telemetry {
+        telemetry.finish(output);
+    }
+    let summary = ended?;
     finish(&session, &graph.id, &summary, args.quiet, context)
 }
 
@@ -184,6 +194,8 @@ pub(in crate::command) fn finish(
         }
         match &summary.output {
             None | Some(Value::Null) => {}
+            // What a run comes to stands in its stream.
+            Some(_) if output.is_in_lines() => {}
             Some(Value::String(text)) => output.line(printable(text))?,
             Some(value) => output.line(report::pretty(value))?,
         }

@@ -1,12 +1,20 @@
 //! Whoever performs tasks: the engine in a real run, doubles in a case.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::walker::{TaskReport, TaskSpec};
+use graph_engine::HostCall;
+
+/// Hears of the calls that components make of the host, on the threads that carry them out.
+pub trait CallObserver: fmt::Debug + Send + Sync {
+    /// An attempt of a task has called the host.
+    fn host_call(&self, task: &str, attempt: u32, call: &HostCall);
+}
 
 /// Performs the attempts that the walker asks for.
 pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
@@ -19,6 +27,11 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
 
     /// How many attempts it is of use to have under way at one time, where the graph does not say.
     fn parallelism(&self) -> usize;
+
+    /// Tells somebody of the calls that components make, from now on.
+    fn observe(&self, calls: Arc<dyn CallObserver>) {
+        let _ = calls;
+    }
 
     /// How long the driver waits for an attempt.
     fn bound(&self, limits: &TaskLimits) -> Duration {

@@ -62,6 +62,8 @@ pub(super) struct Journal {
     /// Handed to the thread and not acknowledged by it.
     unwritten: usize,
     acknowledged: VecDeque<Written>,
+    /// Something has been stored since somebody asked.
+    news: bool,
 }
 
 enum Mode {
@@ -118,6 +120,7 @@ impl Journal {
             newest: PersistId(0),
             unwritten: 0,
             acknowledged: VecDeque::new(),
+            news: false,
         })
     }
 
@@ -154,9 +157,16 @@ impl Journal {
         let queue = std::mem::take(&mut self.queue);
         let here = idle && self.durability == Durability::Sync && self.unwritten == 0;
         match &mut self.mode {
-            Mode::Thread { .. } if here => self.acknowledged.extend(self.writer.write(queue, true)),
-            Mode::Inline { together: true } => self.acknowledged.extend(self.writer.write(queue, true)),
+            Mode::Thread { .. } if here => {
+                self.acknowledged.extend(self.writer.write(queue, true));
+                self.news = true;
+            }
+            Mode::Inline { together: true } => {
+                self.acknowledged.extend(self.writer.write(queue, true));
+                self.news = true;
+            }
             Mode::Inline { together: false } => {
+                self.news = true;
                 for queued in queue {
                     self.acknowledged.extend(self.writer.write(std::iter::once(queued), false));
                 }
@@ -175,10 +185,16 @@ impl Journal {
         }
     }
 
+    /// Whether something has been stored since the last call.
+    pub(super) const fn take_news(&mut self) -> bool {
+        std::mem::replace(&mut self.news, false)
+    }
+
     /// The next acknowledgement, if there is one already.
     pub(super) fn try_acknowledged(&mut self) -> Option<Written> {
         if let Mode::Thread { written, .. } = &mut self.mode {
             while let Ok((count, news)) = written.try_recv() {
+                self.news = true;
                 self.unwritten = self.unwritten.saturating_sub(count);
                 if self.durability != Durability::Async || news.refused.is_some() {
                     self.acknowledged.push_back(news);
@@ -195,6 +211,7 @@ impl Journal {
             return std::future::pending().await;
         }
         if let Some((count, news)) = written.recv().await {
+            self.news = true;
             self.unwritten = self.unwritten.saturating_sub(count);
             if self.durability != Durability::Async || news.refused.is_some() {
                 self.acknowledged.push_back(news);

@@ -3,10 +3,13 @@
 mod clock;
 mod executor;
 mod journal;
+mod observer;
 mod run;
 mod tasks;
 
 pub use clock::{Clock, SystemClock};
-pub use executor::TaskExecutor;
+pub use executor::{CallObserver, TaskExecutor};
 pub use journal::Writing;
-pub use run::{Control, DriveError, Driver, Observer, Parts};
+pub(crate) use observer::Both;
+pub use observer::{Observer, Observers};
+pub use run::{Control, DriveError, Driver, Parts};

@@ -10,13 +10,14 @@ use graph_core::json;
 use graph_core::record::{ErrorCode, Record, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Effect, Event, HandleError, Notice, RunTree, Summary, TimerId};
+use graph_core::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
 use graph_store::{CheckpointStore, RunUpdate};
 use tokio::sync::mpsc;
 
 use super::clock::Clock;
-use super::executor::TaskExecutor;
+use super::executor::{CallObserver, TaskExecutor};
 use super::journal::{Journal, Text, Writing, Written};
+use super::observer::Observer;
 use super::tasks::Tasks;
 
 /// What a driver works with.
@@ -51,16 +52,6 @@ pub enum Control {
     Cancel,
     /// The run stops at once.
     Kill,
-}
-
-/// Sees what happens in a run.
-pub trait Observer: Send {
-    /// Something happened.
-    fn notice(&mut self, at: Timestamp, notice: &Notice);
-}
-
-impl Observer for () {
-    fn notice(&mut self, _at: Timestamp, _notice: &Notice) {}
 }
 
 /// Why a run could not be driven on.
@@ -117,6 +108,11 @@ impl Driver {
         self.wishes.clone()
     }
 
+    /// Tells somebody of the calls that components make, from now on.
+    pub fn observe_calls(&self, calls: Arc<dyn CallObserver>) {
+        self.tasks.observe(calls);
+    }
+
     /// The run as it stands.
     pub fn summary(&self) -> Summary {
         self.walker.summary()
@@ -134,9 +130,13 @@ impl Driver {
             if let Some(status) = stopped {
                 // What is not essential is still on its way under `async`.
                 self.journal.flush().await.map_err(DriveError::Storage)?;
+                observer.stored();
                 self.timers.clear();
                 self.alarm = None;
                 return Ok(status);
+            }
+            if self.journal.take_news() {
+                observer.stored();
             }
             let event = match self.ready() {
                 Some(event) => event,
@@ -154,6 +154,9 @@ impl Driver {
     /// Performs everything that an event leads to, up to what has to be waited for.
     fn handle(&mut self, event: Event, observer: &mut dyn Observer) -> Result<Option<Status>, DriveError> {
         let now = self.clock.now();
+        if let Event::TaskDone { task, attempt, report } = &event {
+            observer.done(now, task, *attempt, report);
+        }
         let effects = self.walker.handle(now, event).map_err(|error| match error {
             HandleError::Refused { code, message } => DriveError::Refused { code, message },
             HandleError::Illegal { .. } => DriveError::Fault(error.to_string()),
@@ -161,8 +164,14 @@ impl Driver {
         let mut stopped = None;
         for effect in effects {
             match effect {
-                Effect::RunTask(spec) => self.tasks.add(*spec),
-                Effect::Abort { task, attempt } => self.tasks.abort(&task, attempt),
+                Effect::RunTask(spec) => {
+                    observer.dispatched(now, &spec);
+                    self.tasks.add(*spec);
+                }
+                Effect::Abort { task, attempt } => {
+                    self.tasks.abort(&task, attempt);
+                    observer.aborted(&task, attempt);
+                }
                 Effect::Persist(persist) => {
                     let text = self.new_inputs(&persist.record);
                     self.journal.push(persist, text, now);

@@ -12,7 +12,7 @@ use graph_core::walker::{Event, TaskReport, TaskSpec, Timing};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
 use super::clock::Clock;
-use super::executor::TaskExecutor;
+use super::executor::{CallObserver, TaskExecutor};
 
 type Name = (Arc<str>, u32);
 
@@ -40,6 +40,11 @@ impl Tasks {
             names: HashMap::new(),
             parallelism,
         }
+    }
+
+    /// Tells somebody of the calls that components make.
+    pub(super) fn observe(&self, calls: Arc<dyn CallObserver>) {
+        self.executor.observe(calls);
     }
 
     /// Whether no attempt waits or is under way.

@@ -1,6 +1,7 @@
 //! `graph-host:host/log` and `graph-host:host/events`, within one budget of bytes.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use graph_core::json::{MAX_DEPTH, parse_strict};
 use graph_core::node::Category;
@@ -75,12 +76,31 @@ pub struct EventRecord {
     pub payload: Value,
 }
 
+/// A call that a component has made of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostCall {
+    /// The interface, as `graph-host:host/log`.
+    pub interface: &'static str,
+    /// The function.
+    pub function: &'static str,
+    /// When it began.
+    pub began: SystemTime,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether the host did what it was asked for.
+    pub succeeded: bool,
+}
+
 /// Hears of log lines and events while a call is under way. The report of the call holds them all as well.
 pub trait Observer: Send + Sync {
     /// A line was written.
     fn log(&self, line: &LogLine);
     /// A record was added.
     fn event(&self, event: &EventRecord);
+    /// The host was called.
+    fn call(&self, call: &HostCall) {
+        let _ = call;
+    }
 }
 
 /// The lines and events of a call so far.
@@ -104,10 +124,42 @@ impl Output {
     }
 }
 
+/// When a call of the host began; nothing where nobody wants to know.
+pub(crate) struct Begun(Option<(SystemTime, Instant)>);
+
+impl Output {
+    /// A call of the host begins.
+    pub(crate) fn begin(&self) -> Begun {
+        Begun(self.observer.is_some().then(|| (SystemTime::now(), Instant::now())))
+    }
+
+    /// It has ended.
+    pub(crate) fn ended(
+        &self,
+        begun: Begun,
+        interface: &'static str,
+        function: &'static str,
+        succeeded: bool,
+    ) {
+        if let (Some(observer), Some((began, from))) = (&self.observer, begun.0) {
+            observer.call(&HostCall { interface, function, began, took: from.elapsed(), succeeded });
+        }
+    }
+}
+
 impl log::Host for TaskState {
     fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        let begun = self.output.begin();
+        let result = self.log_line(level, &message);
+        self.output.ended(begun, "graph-host:host/log", "log", result.is_ok());
+        result
+    }
+}
+
+impl TaskState {
+    fn log_line(&mut self, level: log::Level, message: &str) -> wasmtime::Result<()> {
         self.output.spend(message.len())?;
-        let line = LogLine { level: level.into(), message: escape(&message) };
+        let line = LogLine { level: level.into(), message: escape(message) };
         if let Some(observer) = &self.output.observer {
             observer.log(&line);
         }
@@ -118,6 +170,15 @@ impl log::Host for TaskState {
 
 impl events::Host for TaskState {
     fn emit(&mut self, name: String, payload: String) -> wasmtime::Result<()> {
+        let begun = self.output.begin();
+        let result = self.add_event(name, &payload);
+        self.output.ended(begun, "graph-host:host/events", "emit", result.is_ok());
+        result
+    }
+}
+
+impl TaskState {
+    fn add_event(&mut self, name: String, payload: &str) -> wasmtime::Result<()> {
         self.output.spend(name.len().saturating_add(payload.len()))?;
         let named = !name.is_empty()
             && name.len() <= MAX_NAME
@@ -132,7 +193,7 @@ impl events::Host for TaskState {
             )
             .into());
         }
-        let payload = parse_strict(&payload, MAX_DEPTH).map_err(|error| {
+        let payload = parse_strict(payload, MAX_DEPTH).map_err(|error| {
             GuestFault::new(
                 Category::InvalidInput,
                 format!("the payload of its event `{name}` is not JSON: {error}"),

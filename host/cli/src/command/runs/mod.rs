@@ -1,6 +1,7 @@
 //! `graph-host runs`: look at runs and look after them, one file for each subcommand.
 
 mod edit;
+mod events;
 mod fork;
 mod history;
 mod list;
@@ -9,6 +10,7 @@ mod show;
 mod state;
 mod story;
 mod update;
+mod usage;
 mod verify;
 
 use std::path::PathBuf;
@@ -38,6 +40,7 @@ enum Action {
     State(state::Args),
     Update(update::Args),
     Fork(fork::Args),
+    Events(events::Args),
     Verify(verify::Args),
 }
 
@@ -52,5 +55,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         Action::Update(args) => update::run(args, &project, context),
         Action::Fork(args) => fork::run(args, &project, context),
         Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),
+        Action::Events(args) => {
+            let (_, store, row) = stores()?.find(&args.run)?;
+            events::run(&args, store, &row, context)
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! `graph-host runs show`.
 
+use std::time::Duration;
+
 use graph_core::record::Source;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::output::{self, printable, styled};
-use graph_host::report::{self, one_line, short_number, step_line};
+use graph_host::report::{self, one_line, short_number, short_span, step_line};
 use graph_host::runs;
 use graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Map, Value, json};
@@ -81,6 +83,7 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<V
                 "nodes": nodes(step),
                 "tasks": step.tasks,
                 "fuel": step.fuel,
+                "micros": step.micros,
                 "result_digest": step.result,
                 "warnings": step.warnings,
             })
@@ -103,6 +106,7 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<V
             Err(_) => {}
         }
         document.insert("history".to_owned(), json!(steps));
+        document.insert("nodes".to_owned(), json!(super::usage::by_node(&told.steps)));
         document.insert("unreadable".to_owned(), json!(told.trouble));
         let holder = match store.holder(&row.run_id) {
             Ok(Holder::Known(owner)) => json!(owner),
@@ -171,7 +175,7 @@ fn print(
             step.step,
             &step.visited,
             step.fuel.saturating_sub(fuel),
-            None,
+            (step.micros > 0).then(|| short_span(Duration::from_micros(step.micros))).as_deref(),
             &one_line(&changed.join(", "), 60),
         );
         fuel = step.fuel;
@@ -186,6 +190,13 @@ fn print(
                     one_line(&failure.message, 200)
                 ))?;
             }
+        }
+    }
+    let usage = super::usage::by_node(&told.steps);
+    if !usage.is_empty() {
+        out.line(styled(output::BOLD, "nodes"))?;
+        for (node, usage) in &usage {
+            out.line(usage.line(node))?;
         }
     }
     if !state.is_empty() {

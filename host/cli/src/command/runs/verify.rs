@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use graph_core::record::{ChainVerifier, Checkpoint, Record, Status};
+use graph_core::record::{ChainVerifier, Checkpoint, Record, RecordKind, SignedRecord, Status};
 use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::output::{self, styled};
+use graph_host::stream::audit;
 use graph_host::{project, report, runs};
 use graph_store::{CheckpointStore, RunRow};
 use serde_json::{Value, json};
@@ -42,12 +43,23 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         .help("another host made this run: check it with --key and the public key of that host"));
     }
     let run = &row.run_id;
+    let history = audit(store, run, &key)?;
+    let untold = |record: &SignedRecord| {
+        Error::integrity(format!(
+            "the {} record {} of run {run} is not in its history",
+            record.kind.as_str(),
+            record.sequence
+        ))
+    };
     let mut verifier = ChainVerifier::new(key);
     let mut newest = None;
     let (mut count, mut signatures) = (0_u64, 0_u64);
     runs::each_checkpoint(store, run, |record| {
         let checkpoint =
             verifier.checkpoint(record).map_err(|error| runs::broken(run, record.sequence, &error))?;
+        if !history.holds(record.sequence, &record.digest) {
+            return Err(untold(record));
+        }
         count += 1;
         newest = Some((checkpoint, record.digest));
         Ok(())
@@ -66,6 +78,9 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
                 record.kind.as_str()
             )));
         }
+        if record.kind == RecordKind::Status && !history.holds(record.sequence, &record.digest) {
+            return Err(untold(&record));
+        }
         signatures += 1;
     }
     check_row(&row, newest.as_ref().map(|(checkpoint, _)| checkpoint), store)?;
@@ -75,6 +90,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             "intact": true,
             "checkpoints": count,
             "records": signatures,
+            "entries": history.entries,
             "key_id": key.id(),
             "digest": newest.as_ref().map(|(_, digest)| digest),
             "result_digest": newest.as_ref().map(|(checkpoint, _)| checkpoint.result),

@@ -1,0 +1,54 @@
+//! What `run` and `resume` have in common for those who watch: streams and telemetry.
+
+use std::sync::Arc;
+
+use graph_host::context::Context;
+use graph_host::driver::Observers;
+use graph_host::error::Result;
+use graph_host::stream::{Kinds, LiveStream, StreamKind};
+use graph_host::telemetry::{self, Config, Telemetry};
+use graph_store::CheckpointStore;
+
+/// Who is told what happens.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Print what happens as JSON lines on stdout, once it is stored; several with commas. With --json, the result is the
+    /// last line
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    stream: Vec<StreamKind>,
+    /// Send traces and metrics to an OpenTelemetry collector, as http://localhost:4318; the OTEL_* variables do as well
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+}
+
+impl Args {
+    /// Whether stdout is a stream of lines.
+    pub(crate) fn streams(&self) -> bool {
+        !self.stream.is_empty()
+    }
+
+    /// Starts what sends telemetry, if that is configured.
+    pub(super) fn telemetry(&self) -> Result<Option<Telemetry>> {
+        let variable = |name: &str| std::env::var(name).ok();
+        Config::find(self.otlp.as_deref(), variable)?.map(|config| telemetry::start(&config)).transpose()
+    }
+
+    /// Everybody who watches a run.
+    pub(super) fn observers(
+        &self,
+        store: Arc<dyn CheckpointStore>,
+        run: &str,
+        graph: &str,
+        telemetry: Option<&Telemetry>,
+        context: &Context,
+    ) -> Result<Observers> {
+        let mut observers = Observers::default();
+        if self.streams() {
+            observers.push(LiveStream::new(store, run, Kinds::or_all(&self.stream), context.output)?);
+        }
+        if let Some(telemetry) = telemetry {
+            observers.push(telemetry.observer(run, graph));
+        }
+        Ok(observers)
+    }
+}

@@ -1,0 +1,59 @@
+//! `graph-host runs events`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::stream::{Kinds, Reader, StreamKind};
+use graph_store::{CheckpointStore, Holder, RunRow};
+
+/// How often a run that is under way is looked at.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Print what happened in a run as JSON lines, each with its number
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    pub(super) run: String,
+    /// Only what comes after this number: a reader goes on where it stopped
+    #[arg(long, value_name = "OFFSET", default_value_t = 0)]
+    after: u64,
+    /// Go on until the run has stopped
+    #[arg(long)]
+    follow: bool,
+    /// Only these, several with commas; without it, everything
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    stream: Vec<StreamKind>,
+}
+
+pub(super) fn run(
+    args: &Args,
+    store: Arc<dyn CheckpointStore>,
+    row: &RunRow,
+    context: &Context,
+) -> Result<Exit> {
+    let length = store.history_length(&row.run_id)?;
+    if args.after > length && !args.follow {
+        return Err(Error::usage(format!(
+            "run {} has {length} entries, and {} is after the last of them",
+            row.run_id, args.after
+        ))
+        .help("give the offset of the last line that was read, or wait for more with --follow"));
+    }
+    let key = context.home.identity()?.verifying_key();
+    // What another host has signed cannot be checked here; it can be shown.
+    let key = (row.key == key.id()).then_some(key);
+    let kinds = Kinds::or_all(&args.stream);
+    let mut reader = Reader::new(Arc::clone(&store), &row.run_id, key, kinds, args.after);
+    loop {
+        // Asked before reading: what a run has written up to its stop is read after it.
+        let stopped = !args.follow || store.holder(&row.run_id)? == Holder::Nobody;
+        reader.read(|line| context.output.raw_line(line))?;
+        if stopped {
+            return Ok(Exit::Ok);
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}

@@ -1,0 +1,58 @@
+//! What the nodes of a run have used.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use graph_core::record::Checkpoint;
+use graph_host::output::{self, styled};
+use graph_host::report::{one_line, short_number, short_span};
+use serde::Serialize;
+
+/// What one node has used in the supersteps that have committed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Usage {
+    /// How many tasks it had.
+    tasks: u64,
+    /// How often its items were dispatched.
+    dispatches: u64,
+    /// Fuel of all of them.
+    fuel: u64,
+    /// Microseconds of all of them.
+    micros: u64,
+    /// Microseconds of the longest one.
+    longest_micros: u64,
+}
+
+/// By node, those alone that have dispatched something.
+pub(super) fn by_node(steps: &[Checkpoint]) -> BTreeMap<&str, Usage> {
+    let mut nodes: BTreeMap<&str, Usage> = BTreeMap::new();
+    for task in steps.iter().flat_map(|step| &step.tasks).filter(|task| task.dispatches > 0) {
+        let usage = nodes.entry(&task.node).or_default();
+        usage.tasks += 1;
+        usage.dispatches += u64::from(task.dispatches);
+        usage.fuel = usage.fuel.saturating_add(task.fuel);
+        usage.micros = usage.micros.saturating_add(task.micros);
+        usage.longest_micros = usage.longest_micros.max(task.micros);
+    }
+    nodes
+}
+
+impl Usage {
+    /// A line for people: `  count ×12    1.2M fuel    8.1 ms  longest 2.0 ms`.
+    pub(super) fn line(&self, node: &str) -> String {
+        let span = |micros| short_span(Duration::from_micros(micros));
+        let name = if self.tasks == 1 { node.to_owned() } else { format!("{node} ×{}", self.tasks) };
+        let mut line = format!(
+            "      {:<28} {:>7} {} {:>9}",
+            one_line(&name, 60),
+            short_number(self.fuel),
+            styled(output::DIM, "fuel"),
+            span(self.micros)
+        );
+        if self.tasks > 1 {
+            let _ = write!(line, "  {} {}", styled(output::DIM, "longest"), span(self.longest_micros));
+        }
+        line
+    }
+}

@@ -1,0 +1,308 @@
+//! A run's history: as it comes, later from the store, and after a crash.
+
+use std::io::{BufRead as _, BufReader};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+/// A node that emits, two that write side by side, one that fails once, a question, and an end.
+const GRAPH: &str = r#"start: emit
+channels: { log: { reducer: append }, total: { reducer: sum, default: 0 } }
+nodes:
+  emit: { action: { item_id: t/kit, params: { op: emit, name: progress, count: 3, text: "working" } }, assign: { emitted: "${result}" }, next: [left, right] }
+  left: { action: { item_id: t/kit, params: { op: echo, value: [1, 2] } }, assign: { log: "${result}", total: 5 } }
+  right: { action: { item_id: t/kit, params: { op: echo, value: 3 } }, assign: { log: "${result}", total: 7 } }
+  join: { wait_for: [left, right], next: flaky }
+  flaky: { action: { item_id: t/kit, params: { op: fail, category: transient, message: down } }, retry: { max_attempts: 2, initial_interval: 1ms, jitter: false }, on_error: ask }
+  ask: { action: { item_id: t/kit, params: { op: interrupt, payload: { question: "Go on?" } } }, assign: { answer: "${result}" } }
+"#;
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn place() -> Place {
+    let place = Place::with_testkit();
+    place.graph("g.yaml", GRAPH);
+    place
+}
+
+const RUN: [&str; 7] = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
+
+/// What `runs events` prints.
+fn events(place: &Place, more: &[&str]) -> Vec<Value> {
+    let ran = place.run(&[&["runs", "events", "r"], more].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    lines(&ran.stdout)
+}
+
+fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["kind"] == kind).collect()
+}
+
+#[test]
+fn a_stream_shows_what_happens_and_the_store_tells_the_same() {
+    let place = place();
+    let first = place.run(&[&RUN[..], &["--stream", "debug"]].concat());
+    assert_eq!(first.code, 6, "{}", first.stderr);
+    let second = place.run(&["resume", "r", "--answer", "yes", "--stream", "debug", "--json"]);
+    assert_eq!(second.code, 0, "{}", second.stderr);
+    let (mut live, resumed) = (lines(&first.stdout), lines(&second.stdout));
+    // With --json, the result is the last line; without it there is none.
+    let (document, resumed) = resumed.split_last().unwrap();
+    assert_eq!(document["status"], "completed");
+    live.extend_from_slice(resumed);
+
+    // Every line has a number, and none is left out or told twice, across processes.
+    let offsets: Vec<_> = live.iter().map(|line| line["offset"].as_u64().unwrap()).collect();
+    assert_eq!(offsets, (1..=live.len() as u64).collect::<Vec<_>>());
+    for line in &live {
+        assert_eq!((&line["run"], &line["namespace"]), (&json!("r"), &json!("")), "{line}");
+        assert!(line["at"].as_str().unwrap().starts_with("20") && line["step"].is_u64(), "{line}");
+    }
+    // What a live stream shows beside what is stored is what tasks were given and answered.
+    let echo = live.iter().find(|line| line["kind"] == "task" && line["node"] == "left").unwrap();
+    assert_eq!((&echo["params"]["value"], &echo["result"]), (&json!([1, 2]), &json!([1, 2])));
+    let mut stored = live.clone();
+    for line in &mut stored {
+        line.as_object_mut().unwrap().retain(|key, _| line_is_stored(key));
+    }
+    assert_eq!(events(&place, &[]), stored);
+    for after in [0, 1, 7, live.len() as u64 - 1, live.len() as u64] {
+        let rest = events(&place, &["--after", &after.to_string(), "--follow"]);
+        assert_eq!(rest, stored[usize::try_from(after).unwrap()..], "after {after}");
+    }
+    assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
+}
+
+/// The result and the params of a task are shown live alone.
+fn line_is_stored(key: &str) -> bool {
+    !["params", "result"].contains(&key)
+}
+
+#[test]
+fn each_stream_has_its_lines() {
+    let place = place();
+    assert_eq!(place.run(&[&RUN[..], &["--stream", "values,updates"]].concat()).code, 6);
+    assert_eq!(place.run(&["resume", "r", "--answer", "yes"]).code, 0);
+
+    let custom = events(&place, &["--stream", "custom"]);
+    assert_eq!(custom.len(), 3);
+    for (number, line) in custom.iter().enumerate() {
+        let told = json!({ "number": number, "text": "working" });
+        assert_eq!((&line["name"], &line["payload"]), (&json!("progress"), &told));
+        assert_eq!(
+            (&line["node"], &line["task"], &line["attempt"]),
+            (&json!("emit"), &json!("1.0"), &json!(1))
+        );
+    }
+
+    let values = events(&place, &["--stream", "values"]);
+    let states: Vec<_> = values.iter().map(|line| line["state"].clone()).collect();
+    assert_eq!(states[0], json!({ "log": [], "total": 0 }));
+    assert_eq!(states[1], json!({ "emitted": 3, "log": [], "total": 0 }));
+    assert_eq!(states[2], json!({ "emitted": 3, "log": [1, 2, 3], "total": 12 }));
+    let (shown, _) = place.json(&["runs", "show", "r"]);
+    assert_eq!(states.last(), Some(&shown["state"]));
+    // A reader that comes late sees the same states.
+    let late = values[2]["offset"].as_u64().unwrap() - 1;
+    assert_eq!(events(&place, &["--stream", "values", "--after", &late.to_string()]), values[2..]);
+
+    let updates = events(&place, &["--stream", "updates"]);
+    let wrote = |node: &str| {
+        let line = updates.iter().find(|line| line["node"] == node).unwrap_or_else(|| panic!("{updates:?}"));
+        line["writes"].clone()
+    };
+    assert_eq!(wrote("emit"), json!([{ "channel": "emitted", "value": 3 }]));
+    let write = |channel: &str, value: Value| json!({ "channel": channel, "value": value });
+    assert_eq!(wrote("left"), json!([write("log", json!([1, 2])), write("total", json!(5))]));
+    assert_eq!(wrote("right"), json!([write("log", json!([3])), write("total", json!(7))]));
+
+    let asked = events(&place, &["--stream", "interrupts"]);
+    assert_eq!(asked.len(), 1);
+    assert_eq!((&asked[0]["id"], &asked[0]["payload"]["question"]), (&json!("5.0/0"), &json!("Go on?")));
+
+    let events = events(&place, &["--stream", "events"]);
+    let kinds: Vec<_> = events.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    let step = ["superstep", "task", "commit"];
+    let expected = [
+        &["run"][..],
+        &step,
+        &["superstep", "task", "task", "commit"],
+        &step,
+        &["superstep", "retry", "task", "commit"],
+        &["end", "run"],
+        &step,
+        &["end"],
+    ];
+    assert_eq!(kinds, expected.concat());
+    let retry = of_kind(&events, "retry")[0];
+    assert_eq!((&retry["failure"]["category"], &retry["wait_ms"]), (&json!("transient"), &json!(1)));
+    let ends: Vec<_> = of_kind(&events, "end").iter().map(|line| line["status"].clone()).collect();
+    assert_eq!(ends, ["interrupted", "completed"]);
+}
+
+#[test]
+fn steps_and_nodes_show_how_long_they_took() {
+    let place = place();
+    assert_eq!(place.run(&RUN).code, 6);
+    let (shown, _) = place.json(&["runs", "show", "r"]);
+    let steps = shown["history"].as_array().unwrap();
+    let longest = |step: &Value| {
+        let tasks = step["tasks"].as_array().unwrap().iter();
+        tasks.map(|task| task["micros"].as_u64().unwrap_or(0)).max().unwrap_or(0)
+    };
+    // A call takes some microseconds at the least, and a superstep as long as its longest task.
+    for step in [&steps[1], &steps[2], &steps[4]] {
+        assert!(longest(step) > 0 && step["micros"].as_u64().unwrap() >= longest(step), "{step}");
+    }
+    let left = &shown["nodes"]["left"];
+    assert_eq!((&left["tasks"], &left["dispatches"]), (&json!(1), &json!(1)));
+    assert!(left["micros"].as_u64().unwrap() > 0 && left["fuel"].as_u64().unwrap() > 0, "{left}");
+    assert_eq!(shown["nodes"]["flaky"]["dispatches"], 2);
+    assert_eq!(shown["nodes"]["join"], Value::Null);
+    let told = place.run(&["runs", "show", "r"]);
+    assert!(told.stdout.contains("\nnodes\n"), "{}", told.stdout);
+}
+
+/// A line that was shown is there after a crash, under the same number, and what comes later follows it.
+#[test]
+fn what_was_shown_is_there_after_a_crash() {
+    let place = Place::with_testkit();
+    let graph = r"start: work
+max_steps: 100
+channels: { n: { reducer: sum, default: 0 } }
+nodes:
+  work: { action: { item_id: t/kit, params: { op: emit, name: tick, count: 2 } }, assign: { n: 1 }, next: wait }
+  wait: { action: { item_id: t/kit, params: { op: spin, iterations: 2000000 } }, next: [{ to: work, when: { path: state.n, op: lt, value: 12 } }, { to: [] }] }
+";
+    place.graph("g.yaml", graph);
+    let mut child = place.command(&[&RUN[..], &["--stream", "debug", "--quiet"]].concat()).spawn().unwrap();
+    let mut shown = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        shown.extend(lines(&line.unwrap()));
+        if shown.len() == 40 {
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    assert!(shown.len() >= 40);
+    let strip = |lines: &mut Vec<Value>| {
+        for line in lines {
+            line.as_object_mut().unwrap().retain(|key, _| line_is_stored(key));
+        }
+    };
+    strip(&mut shown);
+    let before = events(&place, &[]);
+    assert_eq!(before[..shown.len()], shown[..]);
+    let resumed = place.run(&["resume", "r", "--stream", "debug"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let mut resumed = lines(&resumed.stdout);
+    strip(&mut resumed);
+    let after = events(&place, &[]);
+    assert_eq!(after[..before.len()], before[..]);
+    assert_eq!(after[before.len()..], resumed[..]);
+    let ticks = of_kind(&after, "custom").len();
+    assert_eq!(ticks, 24, "each tick is told once");
+    let offsets: Vec<_> = after.iter().map(|line| line["offset"].as_u64().unwrap()).collect();
+    assert_eq!(offsets, (1..=after.len() as u64).collect::<Vec<_>>());
+    assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
+}
+
+#[test]
+fn a_follower_reads_on_until_the_run_has_stopped() {
+    let place = place();
+    let spin = "start: a\nnodes:\n  a: { action: { item_id: t/kit, params: { op: spin, iterations: 20000000 } }, next: b }\n  b: {}\n";
+    place.graph("g.yaml", spin);
+    let mut run = place.command(&RUN).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while place.run(&["runs", "events", "r"]).code != 0 {
+        assert!(Instant::now() < deadline, "the run does not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let followed = events(&place, &["--follow", "--stream", "events"]);
+    assert!(run.wait().unwrap().success());
+    assert_eq!(followed.last().unwrap()["kind"], "end");
+    assert_eq!(followed, events(&place, &["--stream", "events"]));
+}
+
+#[test]
+fn what_components_emit_is_bounded_and_cannot_steer_a_terminal() {
+    let place = Place::with_testkit();
+    let graph = |params: &str| {
+        let config = format!("start: a\nnodes:\n  a: {{ action: {{ item_id: t/kit, params: {params} }} }}\n");
+        place.graph("g.yaml", &config);
+    };
+    // Events count against the budget for logs, 64 KiB for a task.
+    graph("{ op: emit, name: n, count: 5000 }");
+    let run = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--json"];
+    let ran = place.run(&run);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["error"]["category"], "limit", "{document}");
+    for name in ["bad name", "", "ä"] {
+        graph(&format!("{{ op: emit, name: '{name}', count: 1 }}"));
+        let document: Value = serde_json::from_str(&place.run(&run).stdout).unwrap();
+        assert_eq!(document["error"]["category"], "invalid-input", "{document}");
+    }
+    graph("{ op: emit, name: n, count: 1, text: \"\\e[2J\\x9b31m\\u202e\\x7f\" }");
+    let ran = place.run(&[&run[..5], &["--stream", "custom"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let raw = |text: &str| text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}');
+    assert!(!raw(&ran.stdout) && !raw(&ran.stderr), "{:?} {:?}", ran.stdout, ran.stderr);
+    assert_eq!(lines(&ran.stdout)[0]["payload"]["text"], "\u{1b}[2J\u{9b}31m\u{202e}\u{7f}");
+}
+
+#[test]
+fn a_history_that_was_changed_is_found() {
+    let place = place();
+    assert_eq!(place.run(&RUN).code, 6);
+    assert_eq!(place.run(&["resume", "r", "--answer", "yes"]).code, 0);
+    let (told, _) = place.json(&["runs", "verify", "r"]);
+    let all = events(&place, &[]).len();
+    assert_eq!(told["entries"], all);
+    let beyond = place.run(&["runs", "events", "r", "--after", &(all + 1).to_string()]);
+    assert_eq!(beyond.code, 2);
+    assert!(beyond.stderr.contains(&format!("{all} entries")), "{}", beyond.stderr);
+
+    let database = place.path(".ai/state/runs.db");
+    let whole = std::fs::read(&database).unwrap();
+    let change = |statement: &str| {
+        std::fs::write(&database, &whole).unwrap();
+        for beside in ["runs.db-wal", "runs.db-shm"] {
+            let _ = std::fs::remove_file(place.path(".ai/state").join(beside));
+        }
+        let script = format!(
+            "import sqlite3, sys\ncon = sqlite3.connect(sys.argv[1])\ncon.execute({statement:?})\ncon.commit()\ncon.close()"
+        );
+        let done =
+            std::process::Command::new("python3").args(["-c", &script]).arg(&database).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let verified = place.run(&["runs", "verify", "r"]);
+        assert_eq!(verified.code, 8, "{statement}: {}", verified.stdout);
+        verified.stderr
+    };
+    assert!(change("DELETE FROM history WHERE id = (SELECT min(id) FROM history)").contains("is not whole"));
+    assert!(
+        change("UPDATE history SET body = replace(body, 'interrupted', 'completed')").contains("was changed")
+    );
+    assert!(change("UPDATE checkpoints SET event = event + 1 WHERE sequence = 2").contains("is not whole"));
+    assert!(change("UPDATE checkpoints SET events = events + 1 WHERE sequence = 2").contains("has "));
+}
+
+#[test]
+fn a_stream_that_does_not_exist_is_refused() {
+    let place = place();
+    let refused = place.run(&[&RUN[..], &["--stream", "everything"]].concat());
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("values, updates, events, debug, interrupts, custom"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(place.run(&["runs", "events", "r"]).code, 9);
+}
