@@ -1,5 +1,7 @@
 //! An entry of a run's history as a line of JSON.
 
+use std::fmt::Write as _;
+
 use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, WrittenReader};
 use graph_core::time::Timestamp;
 use graph_store::Numbered;
@@ -156,7 +158,8 @@ pub(super) fn text(line: &Value) -> String {
         let acts = character.is_control()
             || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         if acts {
-            escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+            // Writing to a string does not fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
         } else {
             escaped.push(character);
         }
