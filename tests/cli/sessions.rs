@@ -34,7 +34,7 @@ fn a_run_asks_and_goes_on() {
     let (shown, code) = place.json(&["runs", "show", "r1"]);
     assert_eq!(code, 0);
     assert_eq!(shown["state"]["verdict"], "yes");
-    assert_eq!(shown["steps"].as_array().unwrap().len(), 4);
+    assert_eq!(shown["history"].as_array().unwrap().len(), 4);
     let again = place.run(&["resume", "r1", "--answer", "no"]);
     assert_eq!(again.code, 2, "{}", again.stderr);
 }
