@@ -1,6 +1,6 @@
 //! The state of a run, followed from checkpoint to checkpoint.
 
-use graph_core::record::{ChannelValue, Checkpoint, ValueKind};
+use graph_core::record::{ChannelValue, Checkpoint, Source, ValueKind};
 use graph_store::{CheckpointStore, Wanted};
 use serde_json::{Map, Value};
 
@@ -22,8 +22,10 @@ impl State {
         changed: &[ChannelValue],
         store: &dyn CheckpointStore,
     ) -> Result<&Map<String, Value>> {
-        let follows =
+        let next =
             checkpoint.sequence == 0 || self.sequence.is_some_and(|last| last + 1 == checkpoint.sequence);
+        // What was taken back to an earlier state, or over from another run, need not be among what changed.
+        let follows = next && !matches!(checkpoint.source, Source::Update { .. } | Source::Fork { .. });
         if follows {
             self.apply(changed)?;
         } else {

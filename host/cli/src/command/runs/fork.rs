@@ -7,6 +7,7 @@ use graph_core::record::Place;
 use graph_core::walker::Resume;
 use graph_host::answers::Given;
 use graph_host::context::Context;
+use graph_host::driver::Observers;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::output::{self, printable, styled};
@@ -101,6 +102,7 @@ async fn go_on(
         run: resumable.ready.run,
         driver: resumable.ready.driver,
         progress: Progress::new(output, quiet || output.is_json()),
+        observers: Observers::default(),
         output,
         answers: Given::default(),
     };
