@@ -176,10 +176,11 @@ impl Maker<'_> {
         }
     }
 
-    /// A channel to read. One that a resume forgets would make a strict template fail once it is evaluated again.
+    /// A channel to read. What a task has read from one that a resume forgets is not what it would read then, and the
+    /// language does not say which of the two its writes are made of: conditions and outputs read it, tasks do not.
     fn channel(&mut self) -> &'static str {
         match self.tape.one(&CHANNELS).0 {
-            "fleeting" if self.strict => "sum",
+            "fleeting" => "sum",
             other => other,
         }
     }
