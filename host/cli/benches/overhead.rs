@@ -1,6 +1,9 @@
 //! What graph-host adds to what it stands on, as ratios: both sides of a pair are measured in turns in one run, so that
 //! they see the same machine. Figures are medians. `cargo bench` prints the table.
 
+#[path = "overhead/growth.rs"]
+mod growth;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -41,7 +44,8 @@ fn main() -> Result<()> {
     runtime.block_on(async {
         calls(&node, &mut table).await?;
         memory(&node, &mut table).await?;
-        sqlite(&node, folder.path(), &mut table).await
+        sqlite(&node, folder.path(), &mut table).await?;
+        growth::measure(folder.path(), &mut table).await
     })?;
     process(&root, folder.path(), &mut table)?;
     table.print();
@@ -175,6 +179,23 @@ impl TaskExecutor for Executor {
     }
 }
 
+/// What a run of a graph is told, with nothing out of the ordinary.
+fn setup(graph: &Graph, run: &str) -> Result<Setup> {
+    let inputs = Arc::new(json!({}));
+    Ok(Setup {
+        identity: Identity { run: run.into(), root: run.into(), parent: None, namespace: String::new() },
+        seed: Setup::default_seed(graph, &inputs),
+        inputs,
+        initial_state: serde_json::Map::new(),
+        manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"])?)),
+        graphs: Arc::default(),
+        pins: Digest::of_bytes(b"bench"),
+        durability: graph.durability,
+        max_steps: None,
+        max_concurrency: None,
+    })
+}
+
 /// Runs the loop to its end; gives the time of one superstep.
 async fn supersteps(
     node: &PreparedNode,
@@ -185,20 +206,8 @@ async fn supersteps(
     steps: u32,
 ) -> Result<Duration> {
     let graph = loop_graph(durability, steps)?;
-    let inputs = Arc::new(json!({}));
-    let mode = graph.durability;
-    let setup = Setup {
-        identity: Identity { run: run.into(), root: run.into(), parent: None, namespace: String::new() },
-        seed: Setup::default_seed(&graph, &inputs),
-        inputs,
-        initial_state: serde_json::Map::new(),
-        manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"])?)),
-        graphs: Arc::default(),
-        pins: Digest::of_bytes(b"bench"),
-        durability: mode,
-        max_steps: None,
-        max_concurrency: None,
-    };
+    let setup = setup(&graph, run)?;
+    let mode = setup.durability;
     let new = NewRun { snapshots: Vec::new(), ..sample::run(run) };
     store.create_run(&new)?;
     let parts = Parts {
