@@ -118,9 +118,9 @@ fn each_stream_has_its_lines() {
         line["writes"].clone()
     };
     assert_eq!(wrote("emit"), json!([{ "channel": "emitted", "value": 3 }]));
-    let write = |channel: &str, value: Value| json!({ "channel": channel, "value": value });
-    assert_eq!(wrote("left"), json!([write("log", json!([1, 2])), write("total", json!(5))]));
-    assert_eq!(wrote("right"), json!([write("log", json!([3])), write("total", json!(7))]));
+    let one = |channel: &str, value: Value| json!({ "channel": channel, "value": value });
+    assert_eq!(wrote("left"), json!([one("log", json!([1, 2])), one("total", json!(5))]));
+    assert_eq!(wrote("right"), json!([one("log", json!([3])), one("total", json!(7))]));
 
     let asked = events(&place, &["--stream", "interrupts"]);
     assert_eq!(asked.len(), 1);

@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::place::Place;
 
-/// Takes what is posted, by path.
+/// What was posted, with its path.
+type Posted = (String, Vec<u8>);
+
+/// Takes what is posted.
 struct Collector {
     address: String,
-    bodies: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    bodies: Arc<Mutex<Vec<Posted>>>,
 }
 
 impl Collector {
@@ -40,7 +43,7 @@ impl Collector {
 }
 
 /// A request of HTTP/1.1, answered with nothing but that it was taken; none at the end of the connection.
-fn request(mut stream: &TcpStream) -> Option<(String, Vec<u8>)> {
+fn request(mut stream: &TcpStream) -> Option<Posted> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -176,12 +179,12 @@ fn spans(bodies: &[Vec<u8>]) -> (Vec<Span>, BTreeMap<String, String>) {
     (spans, resource)
 }
 
-const GRAPH: &str = r#"start: emit
+const GRAPH: &str = r"start: emit
 nodes:
   emit: { action: { item_id: t/kit, params: { op: emit, name: progress, count: 2 } }, next: flaky }
   flaky: { action: { item_id: t/kit, params: { op: fail, category: transient, message: down } }, retry: { max_attempts: 2, initial_interval: 1ms }, on_error: done }
   done: {}
-"#;
+";
 
 const RUN: [&str; 7] = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
 

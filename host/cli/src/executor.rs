@@ -158,14 +158,14 @@ impl TaskExecutor for ComponentExecutor {
 /// Says which attempt a call of the host belongs to.
 struct Attempt {
     task: String,
-    attempt: u32,
+    number: u32,
     calls: Arc<dyn CallObserver>,
 }
 
 impl Attempt {
     fn of(spec: &TaskSpec, calls: &Arc<dyn CallObserver>) -> Arc<dyn graph_engine::Observer> {
-        let (task, attempt) = (spec.activation.task.clone(), spec.activation.attempt);
-        Arc::new(Self { task, attempt, calls: Arc::clone(calls) })
+        let (task, number) = (spec.activation.task.clone(), spec.activation.attempt);
+        Arc::new(Self { task, number, calls: Arc::clone(calls) })
     }
 }
 
@@ -175,7 +175,7 @@ impl graph_engine::Observer for Attempt {
     fn event(&self, _event: &EventRecord) {}
 
     fn call(&self, call: &HostCall) {
-        self.calls.host_call(&self.task, self.attempt, call);
+        self.calls.host_call(&self.task, self.number, call);
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Args {
     /// last line
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
-    /// Send traces and metrics to an OpenTelemetry collector, as http://localhost:4318; the OTEL_* variables do as well
+    /// Send traces and metrics to an OpenTelemetry collector, as <http://localhost:4318>; the OTEL_* variables do as well
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
 }

@@ -125,6 +125,7 @@ impl Output {
 }
 
 /// When a call of the host began; nothing where nobody wants to know.
+#[derive(Clone, Copy)]
 pub(crate) struct Begun(Option<(SystemTime, Instant)>);
 
 impl Output {

@@ -30,7 +30,7 @@ pub(super) struct Args {
 
 pub(super) fn run(
     args: &Args,
-    store: Arc<dyn CheckpointStore>,
+    store: &Arc<dyn CheckpointStore>,
     row: &RunRow,
     context: &Context,
 ) -> Result<Exit> {
@@ -46,7 +46,7 @@ pub(super) fn run(
     // What another host has signed cannot be checked here; it can be shown.
     let key = (row.key == key.id()).then_some(key);
     let kinds = Kinds::or_all(&args.stream);
-    let mut reader = Reader::new(Arc::clone(&store), &row.run_id, key, kinds, args.after);
+    let mut reader = Reader::new(Arc::clone(store), &row.run_id, key, kinds, args.after);
     loop {
         // Asked before reading: what a run has written up to its stop is read after it.
         let stopped = !args.follow || store.holder(&row.run_id)? == Holder::Nobody;

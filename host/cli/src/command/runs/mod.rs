@@ -57,7 +57,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),
         Action::Events(args) => {
             let (_, store, row) = stores()?.find(&args.run)?;
-            events::run(&args, store, &row, context)
+            events::run(&args, &store, &row, context)
         }
     }
 }
