@@ -1,6 +1,7 @@
 //! The command line, as people and scripts use it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod background;
 mod bad_input;
 mod build;
 mod cases;
@@ -16,3 +17,4 @@ mod stores;
 mod streams;
 mod telemetry;
 mod travel;
+mod upkeep;

@@ -35,6 +35,7 @@ fn a_run_asks_and_goes_on() {
     assert_eq!(code, 0);
     assert_eq!(shown["state"]["verdict"], "yes");
     assert_eq!(shown["history"].as_array().unwrap().len(), 4);
+    assert_eq!((&shown["steps"], &shown["graph"]), (&serde_json::json!(3), &serde_json::json!("asking")));
     let again = place.run(&["resume", "r1", "--answer", "no"]);
     assert_eq!(again.code, 2, "{}", again.stderr);
 }

@@ -216,6 +216,7 @@ from_store!(
     graph_store::CommitError,
     graph_store::OpenError,
     graph_store::ReadError,
+    graph_store::RemoveError,
     graph_store::ResolveError,
     graph_store::SnapshotError,
     graph_store::StorageError,
@@ -226,6 +227,15 @@ impl From<graph_store::CreateRunError> for Error {
         match error {
             // The store is well: the id was chosen badly.
             graph_store::CreateRunError::Exists { .. } => Self::usage(error.to_string()),
+            error => Self::of_run(error.code(), error.to_string()),
+        }
+    }
+}
+
+impl From<graph_store::ImportError> for Error {
+    fn from(error: graph_store::ImportError) -> Self {
+        match error {
+            graph_store::ImportError::Create(error) => error.into(),
             error => Self::of_run(error.code(), error.to_string()),
         }
     }

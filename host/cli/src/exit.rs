@@ -26,11 +26,29 @@ pub enum Exit {
     NotFound = 9,
     /// The store cannot be read or written, or another process holds the run.
     Storage = 10,
+    /// What was waited for has not come in time.
+    TimedOut = 124,
     /// Ctrl-C, or a cancelled or killed run.
     Cancelled = 130,
 }
 
 impl Exit {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Ok,
+        Self::Usage,
+        Self::InvalidDocument,
+        Self::Denied,
+        Self::Failed,
+        Self::Interrupted,
+        Self::Limit,
+        Self::Integrity,
+        Self::NotFound,
+        Self::Storage,
+        Self::TimedOut,
+        Self::Cancelled,
+    ];
+
     /// The number.
     pub const fn code(self) -> u8 {
         self as u8

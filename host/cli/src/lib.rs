@@ -1,17 +1,22 @@
 //! graph-host as a library: the driver that performs the walker's effects, and what the commands share.
 
 pub mod answers;
+pub mod archive;
+pub mod audit;
 pub mod case;
 pub mod components;
 pub mod context;
+pub mod detach;
 pub mod drawing;
 pub mod driver;
 pub mod error;
 pub mod executor;
 pub mod exit;
+pub mod gc;
 pub mod graph_file;
 pub mod guest_build;
 pub mod home;
+pub mod idle;
 pub mod inputs;
 pub mod items;
 pub mod keys;
@@ -33,6 +38,7 @@ pub mod stream;
 pub mod telemetry;
 pub mod text_file;
 pub mod texts;
+pub mod thread;
 pub mod travel;
 pub mod trust;
 pub mod watching;

@@ -165,21 +165,27 @@ impl Plan {
         denied.chain(unsigned).collect()
     }
 
-    /// What keeps the run from starting: every problem of a node that may be dispatched, and the missing permissions
-    /// where no node may be dispatched at all.
+    /// What keeps the run from starting: every problem of a node that may be dispatched. Where no node may be dispatched
+    /// at all, everything that is missing: the permissions, and what would be refused once they are there.
     pub fn refusals(&self) -> Vec<(&PlannedNode, PlanProblem)> {
-        let mut refusals: Vec<_> = self
-            .nodes
-            .iter()
-            .filter(|node| node.dispatch != Some(false))
-            .flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())))
-            .collect();
         let nothing_could_run =
             !self.nodes.is_empty() && self.nodes.iter().all(|node| node.dispatch == Some(false));
         if nothing_could_run {
-            refusals.extend(self.not_permitted().map(|node| (node, not_permitted(node))));
+            return self.missing();
         }
-        refusals
+        let allowed = self.nodes.iter().filter(|node| node.dispatch != Some(false));
+        let refusals: Vec<_> = allowed
+            .flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())))
+            .collect();
+        if refusals.is_empty() {
+            return refusals;
+        }
+        // The run is refused anyway: what would be refused next is told at once.
+        let denied = self.not_permitted().flat_map(|node| {
+            let problems = node.problems.iter().cloned();
+            std::iter::once(not_permitted(node)).chain(problems).map(move |problem| (node, problem))
+        });
+        refusals.into_iter().chain(denied).collect()
     }
 
     /// Everything that is missing, for `--plan`.

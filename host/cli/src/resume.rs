@@ -131,12 +131,13 @@ pub async fn reopen(
     let graph = Arc::new(graph);
     let (pins_digest, pins_text) = pins.text()?;
     let from_the_start = restored.is_none();
+    let standing = standing(restored.as_ref());
     let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
     let setup = Setup { pins: pins_digest, ..setup(&row, &components.manifest, inputs.clone()) };
     let walker = walker(&graph, setup, restored)?;
     let summary = walker.summary();
-    let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..RunUpdate::default() };
+    let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
     if pins_digest != row.pins {
         store.put_snapshot(&pins_digest, &pins_text)?;
         for (digest, text) in [kept_text(&graph.document), kept_text(&components.manifest.to_json())] {
@@ -204,6 +205,38 @@ pub fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
     ))
 }
 
+/// The walker of a run that nobody runs, with nothing around it that tasks would need: for stopping it. Says whether the
+/// run was cut short before anything was stored.
+pub(crate) fn bare_walker(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    context: &Context,
+) -> Result<(RunTree, SigningKey, RunUpdate, bool)> {
+    let mut row = row.clone();
+    let key = own_key(&row, context)?;
+    let restored = runs::restore(store, &row.run_id, key.verifying_key())?;
+    if let Some(Restored { checkpoint, .. }) = &restored {
+        (row.graph, row.pins, row.inputs, row.seed) =
+            (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
+    }
+    let kept = Kept::read(store, &row)?;
+    let inputs: Value = serde_json::from_str(&runs::snapshot(store, &row.inputs, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+    let (from_the_start, standing) = (restored.is_none(), standing(restored.as_ref()));
+    let setup = setup(&row, &Arc::new(kept.manifest), inputs);
+    Ok((walker(&Arc::new(kept.graph), setup, restored)?, key, standing, from_the_start))
+}
+
+/// Where a run stands that goes on, for its row: that of one that was cut short is behind its checkpoints.
+fn standing(restored: Option<&Restored>) -> RunUpdate {
+    let newest = restored.map(|restored| &restored.checkpoint);
+    RunUpdate {
+        step: newest.map(|newest| newest.step),
+        fuel: newest.map(|newest| newest.fuel),
+        ..RunUpdate::default()
+    }
+}
+
 /// What the walker of a run is told, as its row has it.
 pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
     let identity = Identity {
@@ -263,7 +296,8 @@ impl Kept {
     }
 }
 
-pub(crate) fn finished(row: &RunRow) -> Error {
+/// The refusal of an operation on a run that has ended.
+pub fn finished(row: &RunRow) -> Error {
     Error::of_run(
         graph_core::record::ErrorCode::Finished,
         format!("run {} has ended: {}", row.run_id, row.status.as_str().replace('_', " ")),

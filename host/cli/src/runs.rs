@@ -1,11 +1,13 @@
 //! The runs of a project: the store they lie in, and the way from what is stored back to a run that can go on.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    ChainError, ChainVerifier, ChannelStamp, Checkpoint, History, Place, Record, SignedRecord, Status,
+    ChainError, ChainVerifier, ChannelStamp, Checkpoint, History, Place, Pruning, Record, SignedPruning,
+    SignedRecord, Status,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::Restored;
@@ -127,8 +129,8 @@ fn line(
     run: &str,
     key: VerifyingKey,
 ) -> Result<(History, Option<(Checkpoint, Digest)>)> {
-    let mut verifier = ChainVerifier::new(key);
-    let mut history = History::default();
+    let (mut verifier, begins) = verifier(store, run, "", key)?;
+    let mut history = begins.as_ref().map(History::after).unwrap_or_default();
     let mut newest = None;
     each_checkpoint(store, run, |record| {
         let checkpoint = verifier.checkpoint(record).map_err(|error| broken(run, record.sequence, &error))?;
@@ -152,15 +154,38 @@ fn at_checkpoint(
     Ok(Restored { checkpoint, digest, values, pending, answers, status, visited, warnings })
 }
 
+/// A verifier of the checkpoints of a namespace, and where they begin if the host has removed what was before.
+pub fn verifier(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: VerifyingKey,
+) -> Result<(ChainVerifier, Option<Pruning>)> {
+    let Some(note) = store.pruning(run, namespace)? else { return Ok((ChainVerifier::new(key), None)) };
+    let begins = SignedPruning::open(&note, &key, run, namespace)
+        .map_err(|error| Error::integrity(error.to_string()))?;
+    Ok((ChainVerifier::after(key, &begins), Some(begins)))
+}
+
 /// Goes through a run's checkpoints in order.
 pub fn each_checkpoint(
     store: &dyn CheckpointStore,
     run: &str,
+    visit: impl FnMut(&SignedRecord) -> Result<()>,
+) -> Result<()> {
+    each_checkpoint_in(store, run, "", visit)
+}
+
+/// Goes through the checkpoints of a namespace of a run in order.
+pub fn each_checkpoint_in(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
     mut visit: impl FnMut(&SignedRecord) -> Result<()>,
 ) -> Result<()> {
     let mut after = None;
     loop {
-        let page = store.checkpoints(run, "", after, PAGE)?;
+        let page = store.checkpoints(run, namespace, after, PAGE)?;
         for record in &page {
             visit(record)?;
         }
@@ -191,4 +216,40 @@ pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
         (row.fuel, row.updated_at) = (checkpoint.fuel, checkpoint.at);
     }
     Ok(())
+}
+
+/// The digests of the texts that a run keeps: its inputs, what it is pinned to, and what that names in turn.
+pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Digest>> {
+    /// What a checkpoint says of texts.
+    #[derive(serde::Deserialize)]
+    struct Named {
+        inputs: Digest,
+        pins: Digest,
+    }
+    let mut inputs = BTreeSet::from([row.inputs, Digest::from_bytes(*row.key.as_bytes())]);
+    let mut pins = BTreeSet::from([row.pins]);
+    for namespace in store.namespaces(&row.run_id)? {
+        each_checkpoint_in(store, &row.run_id, &namespace, |record| {
+            // What cannot be read names nothing.
+            if let Ok(named) = serde_json::from_str::<Named>(&record.body) {
+                inputs.insert(named.inputs);
+                pins.insert(named.pins);
+            }
+            Ok(())
+        })?;
+    }
+    let mut found = BTreeSet::new();
+    for digest in &pins {
+        let Some(text) = store.snapshot(digest)? else { continue };
+        found.insert(*digest);
+        // The text is this program's own; every digest in it may be that of a text.
+        let named = text.split('"').filter_map(|word| word.parse::<Digest>().ok());
+        inputs.extend(named);
+    }
+    for digest in inputs {
+        if store.snapshot(&digest)?.is_some() {
+            found.insert(digest);
+        }
+    }
+    Ok(found)
 }

@@ -1,14 +1,18 @@
 //! A run as a person lives with it: it goes on, asks, can be stopped, and ends.
 
+use std::sync::Arc;
+
 use graph_core::record::{ErrorCode, Status};
 use graph_core::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
 use crate::answers::{self, Given};
+use crate::detach::Herald;
 use crate::driver::{Both, Control, DriveError, Driver, Observer as _, Observers};
 use crate::error::{Error, Result};
 use crate::output::{self, Output, styled};
 use crate::report::Progress;
+use crate::thread::{Listener, Thread};
 
 /// A driver with a person before it.
 #[derive(Debug)]
@@ -25,6 +29,10 @@ pub struct Session {
     pub output: Output,
     /// Answers that were given beforehand, one for each question as it comes.
     pub answers: Given,
+    /// Where others leave word for the run.
+    pub thread: Thread,
+    /// Told once the run is under way.
+    pub herald: Option<Herald>,
 }
 
 impl Session {
@@ -33,21 +41,27 @@ impl Session {
         if let Some(calls) = self.observers.calls() {
             self.driver.observe_calls(calls);
         }
-        let summary = self.drive(first).await?;
+        let stops = Stops::listen(self.driver.control(), &self.run, self.output, self.thread.clone())?;
+        let summary = self.drive(first, &stops).await;
+        stops.finish(summary.as_ref().is_ok_and(|summary| summary.status.is_end()));
+        let summary = summary?;
         self.observers.stopped(summary.status);
         Ok(summary)
     }
 
-    async fn drive(&mut self, first: Event) -> Result<Summary> {
-        let stops = Stops::listen(self.driver.control(), self.run.clone(), self.output);
+    async fn drive(&mut self, first: Event, stops: &Stops) -> Result<Summary> {
         let mut event = first;
         loop {
-            let status = self.driver.drive(event, &mut Both(&mut self.progress, &mut self.observers)).await?;
+            let mut watchers = Both(&mut self.progress, &mut self.observers);
+            let status = self.driver.drive(event, &mut Both(&mut self.herald, &mut watchers)).await?;
+            if let Some(herald) = &self.herald {
+                herald.under_way();
+            }
             let summary = self.driver.summary();
             if status != Status::Interrupted {
                 return Ok(summary);
             }
-            match self.next_answers(&summary, &stops).await? {
+            match self.next_answers(&summary, stops).await? {
                 Some(answers) => event = Event::Resumed(Resume { answers, ..Resume::default() }),
                 None => return Ok(summary),
             }
@@ -80,18 +94,39 @@ impl Session {
     }
 }
 
-/// Ctrl-C and the signal that asks a process to end.
+/// Ctrl-C, the signal that asks a process to end, and the files by which other processes ask.
 #[derive(Debug)]
 struct Stops {
     presses: watch::Receiver<u32>,
-    listener: tokio::task::JoinHandle<()>,
+    signals: tokio::task::JoinHandle<()>,
+    files: Option<Listener>,
 }
 
 impl Stops {
-    /// The first one stops the run at the boundary, the second one at once, the third one ends the process.
-    fn listen(control: mpsc::UnboundedSender<Control>, run: String, output: Output) -> Self {
+    /// The first signal stops the run at the boundary, the second one at once, the third one ends the process. Files say
+    /// which of the two they want.
+    fn listen(
+        control: mpsc::UnboundedSender<Control>,
+        run: &str,
+        output: Output,
+        thread: Thread,
+    ) -> Result<Self> {
         let (press, presses) = watch::channel(0);
-        let listener = tokio::spawn(async move {
+        let press = Arc::new(press);
+        let files = {
+            let (press, control, run) = (Arc::clone(&press), control.clone(), run.to_owned());
+            Listener::start(thread, move |wish| {
+                press.send_modify(|count| *count += 1);
+                stopping(output, &run, wish, "it was asked to");
+                // A driver that is gone has stopped already.
+                let _ = control.send(wish);
+            })
+            .map_err(|error| {
+                Error::storage(format!("the thread that looks for signal files cannot be started: {error}"))
+            })?
+        };
+        let run = run.to_owned();
+        let signals = tokio::spawn(async move {
             let mut signals = match Signals::new() {
                 Ok(signals) => signals,
                 Err(error) => {
@@ -103,19 +138,14 @@ impl Stops {
                 signals.next().await;
                 press.send_modify(|count| *count += 1);
                 if wish == Control::Cancel {
-                    output.note(format_args!(
-                        "{} once the tasks under way are done; Ctrl-C again stops at once. {} graph-host resume {run}",
-                        styled(output::CAUTION, "stopping"),
-                        styled(output::DIM, "go on with:"),
-                    ));
+                    stopping(output, &run, wish, "Ctrl-C again stops at once");
                 }
-                // A driver that is gone has stopped already.
                 let _ = control.send(wish);
             }
             signals.next().await;
             std::process::exit(crate::exit::Exit::Cancelled.code().into());
         });
-        Self { presses, listener }
+        Ok(Self { presses, signals, files: Some(files) })
     }
 
     /// Is ready once a stop was asked for.
@@ -125,11 +155,30 @@ impl Stops {
             std::future::pending::<()>().await;
         }
     }
+
+    /// Takes away the files that were heeded.
+    fn finish(mut self, ended: bool) {
+        if let Some(files) = self.files.take() {
+            files.finish(ended);
+        }
+    }
+}
+
+fn stopping(output: Output, run: &str, wish: Control, why: &str) {
+    let when = match wish {
+        Control::Cancel => "once the tasks under way are done",
+        Control::Kill => "at once",
+    };
+    output.note(format_args!(
+        "{} {when}; {why}. {} graph-host resume {run}",
+        styled(output::CAUTION, "stopping"),
+        styled(output::DIM, "go on with:"),
+    ));
 }
 
 impl Drop for Stops {
     fn drop(&mut self) {
-        self.listener.abort();
+        self.signals.abort();
     }
 }
 

@@ -91,6 +91,47 @@ pub enum CreateRunError {
     Storage(#[from] StorageError),
 }
 
+/// A run cannot be taken over from another store. Nothing of it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// The run cannot be added.
+    #[error(transparent)]
+    Create(#[from] CreateRunError),
+    /// Its records do not follow from each other.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Something cannot be removed. Nothing of it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoveError {
+    /// There is no such run.
+    #[error("there is no run {run}")]
+    NotFound {
+        /// The id.
+        run: String,
+    },
+    /// There is no such checkpoint to begin from.
+    #[error("run {run} has no checkpoint {sequence} in namespace `{namespace}`")]
+    NoCheckpoint {
+        /// The run.
+        run: String,
+        /// The namespace.
+        namespace: String,
+        /// Its number.
+        sequence: u64,
+    },
+    /// What has to stay cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The medium failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
 /// A text cannot be kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
@@ -282,6 +323,14 @@ codes! {
         Self::Exists { .. } | Self::OutOfRange { .. } => ErrorCode::Storage,
         Self::Snapshot(error) => error.code(),
     }
+    ImportError {
+        Self::Create(error) => error.code(),
+        Self::Commit(error) => error.code(),
+    }
+    RemoveError {
+        Self::NotFound { .. } | Self::NoCheckpoint { .. } => ErrorCode::NotFound,
+        Self::Read(error) => error.code(),
+    }
     SnapshotError { Self::Differs { .. } => ErrorCode::Integrity }
     CommitError {
         Self::NotFound { .. } => ErrorCode::NotFound,
@@ -350,6 +399,11 @@ mod tests {
             CreateRunError::Exists { run: run.clone() },
             CreateRunError::OutOfRange { run: run.clone(), what: "fuel", number: u64::MAX },
             SnapshotError::Differs { digest: Digest::of_bytes(b"") },
+            ImportError::Create(CreateRunError::Exists { run: run.clone() }),
+            ImportError::Commit(CommitError::NotFound { run: run.clone() }),
+            RemoveError::NotFound { run: run.clone() },
+            RemoveError::NoCheckpoint { run: run.clone(), namespace: namespace.clone(), sequence: 3 },
+            RemoveError::Read(ReadError::NotFound { run: run.clone() }),
             CommitError::NotFound { run: run.clone() },
             superseded,
             astray(Some(4)),

@@ -16,14 +16,17 @@ mod resolve;
 mod run;
 mod sqlite;
 mod store;
+mod upkeep;
 
 #[cfg(feature = "bench")]
 pub use bare::BareDatabase;
 pub use error::{
-    AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
+    AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
+    SnapshotError, StorageError,
 };
 pub use file::{FileStore, Listener};
 pub use memory::MemoryStore;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};
-pub use store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
+pub use store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted};
+pub use upkeep::{Cut, Freed, Mark};

@@ -1,18 +1,21 @@
 //! A store in memory: for tests, and for runs that nobody wants to keep.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
 use crate::error::{
-    AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
+    AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
+    SnapshotError, StorageError,
 };
 use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted};
+use crate::upkeep::{Cut, Freed, Mark};
 
 /// Keeps runs as long as it lives. Clones share what they keep.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +28,8 @@ struct State {
     runs: BTreeMap<String, Run>,
     snapshots: BTreeMap<Digest, Arc<str>>,
     created: u64,
+    /// Rises with every change.
+    changes: u64,
 }
 
 #[derive(Debug)]
@@ -56,9 +61,22 @@ struct Namespace {
     /// For each channel where its values lie, oldest first: the place of the checkpoint, and of the value within it.
     channels: HashMap<String, Vec<(usize, usize)>>,
     pending: BTreeMap<(RecordKind, String), SignedRecord>,
+    /// What was said about checkpoints that were removed.
+    pruning: Option<String>,
 }
 
 impl Namespace {
+    fn is_empty(&self) -> bool {
+        self.checkpoints.is_empty() && self.pending.is_empty()
+    }
+
+    fn freed(&self) -> Freed {
+        let records = self.checkpoints.iter().chain(self.pending.values());
+        let mut freed = Freed::default();
+        records.for_each(|record| freed += freed_by(record));
+        freed
+    }
+
     fn push(&mut self, checkpoint: &SignedRecord) {
         let place = self.checkpoints.len();
         let mut kept = checkpoint.clone();
@@ -105,6 +123,15 @@ impl Namespace {
     }
 }
 
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+fn freed_by(record: &SignedRecord) -> Freed {
+    let values: u64 = record.values.iter().map(|value| length(&value.json)).sum();
+    Freed { records: 1, bytes: length(&record.body).saturating_add(values) }
+}
+
 impl State {
     fn namespace(&self, run: &str, namespace: &str) -> Option<&Namespace> {
         self.runs.get(run)?.namespaces.get(namespace)
@@ -115,6 +142,87 @@ impl State {
             Some(kept) if **kept != *text => Err(SnapshotError::Differs { digest: *digest }),
             _ => Ok(()),
         }
+    }
+}
+
+impl State {
+    /// Whether a run can be added.
+    fn check_new(&self, run: &NewRun) -> Result<(), CreateRunError> {
+        if self.runs.contains_key(&run.row.run_id) {
+            return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
+        }
+        for (index, snapshot) in run.snapshots.iter().enumerate() {
+            self.fits(&snapshot.digest, &snapshot.text)?;
+            let same = |other: &&crate::run::Snapshot| {
+                other.digest == snapshot.digest && other.text != snapshot.text
+            };
+            if run.snapshots[..index].iter().any(|other| same(&other)) {
+                return Err(SnapshotError::Differs { digest: snapshot.digest }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a run that can be added.
+    fn create(&mut self, run: &NewRun) {
+        for snapshot in &run.snapshots {
+            self.snapshots.insert(snapshot.digest, Arc::clone(&snapshot.text));
+        }
+        let order = self.created;
+        self.created += 1;
+        self.changes += 1;
+        let kept = Run {
+            row: run.row.clone(),
+            order,
+            owner: None,
+            namespaces: HashMap::new(),
+            history: Vec::new(),
+            entries: 0,
+        };
+        self.runs.insert(run.row.run_id.clone(), kept);
+    }
+}
+
+impl Run {
+    fn write(&mut self, plans: Vec<plan::NamespacePlan<'_>>, more: u64) {
+        let (entries, known) = (self.entries, self.history.len());
+        for plan in plans {
+            let namespace = match self.namespaces.get_mut(plan.namespace) {
+                Some(namespace) => namespace,
+                None => self.namespaces.entry(plan.namespace.to_owned()).or_default(),
+            };
+            if plan.voids() {
+                namespace.pending.clear();
+            }
+            for (before, checkpoint) in plan.checkpoints {
+                let told = Told::Checkpoint(plan.namespace.to_owned(), namespace.checkpoints.len());
+                self.history.push((entries.saturating_add(before), told));
+                namespace.push(checkpoint);
+            }
+            for (before, status) in plan.history {
+                let told = Told::Status(Box::new(status.clone()));
+                self.history.push((entries.saturating_add(before), told));
+            }
+            for ((kind, task), record) in plan.pending {
+                namespace.pending.insert((kind, task.to_owned()), record.clone());
+            }
+        }
+        self.entries = entries.saturating_add(more);
+        self.history[known..].sort_by_key(|(before, _)| *before);
+    }
+
+    /// The first so many checkpoints of a namespace are gone.
+    fn forget(&mut self, gone: &str, count: usize) {
+        self.history.retain_mut(|(_, told)| match told {
+            Told::Checkpoint(namespace, place) if namespace == gone => match place.checked_sub(count) {
+                Some(now) => {
+                    *place = now;
+                    true
+                }
+                None => false,
+            },
+            Told::Checkpoint(..) | Told::Status(_) => true,
+        });
     }
 }
 
@@ -153,32 +261,8 @@ impl CheckpointStore for MemoryStore {
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
         plan::check_row(&run.row)?;
         let mut state = self.lock();
-        if state.runs.contains_key(&run.row.run_id) {
-            return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
-        }
-        for (index, snapshot) in run.snapshots.iter().enumerate() {
-            state.fits(&snapshot.digest, &snapshot.text)?;
-            let same = |other: &&crate::run::Snapshot| {
-                other.digest == snapshot.digest && other.text != snapshot.text
-            };
-            if run.snapshots[..index].iter().any(|other| same(&other)) {
-                return Err(SnapshotError::Differs { digest: snapshot.digest }.into());
-            }
-        }
-        for snapshot in &run.snapshots {
-            state.snapshots.insert(snapshot.digest, Arc::clone(&snapshot.text));
-        }
-        let order = state.created;
-        state.created += 1;
-        let kept = Run {
-            row: run.row.clone(),
-            order,
-            owner: None,
-            namespaces: HashMap::new(),
-            history: Vec::new(),
-            entries: 0,
-        };
-        state.runs.insert(run.row.run_id.clone(), kept);
+        state.check_new(run)?;
+        state.create(run);
         Ok(())
     }
 
@@ -191,6 +275,7 @@ impl CheckpointStore for MemoryStore {
     ) -> Result<(), CommitError> {
         plan::check_update(run, update)?;
         let mut state = self.lock();
+        state.changes += 1;
         let Some(kept) = state.runs.get_mut(run) else {
             return Err(CommitError::NotFound { run: run.to_owned() });
         };
@@ -198,32 +283,27 @@ impl CheckpointStore for MemoryStore {
             let newest = kept.namespaces.get(namespace).and_then(|namespace| namespace.checkpoints.last());
             Ok(newest.map(|newest| newest.sequence))
         })?;
-        let (entries, known) = (kept.entries, kept.history.len());
-        for plan in plans {
-            let namespace = match kept.namespaces.get_mut(plan.namespace) {
-                Some(namespace) => namespace,
-                None => kept.namespaces.entry(plan.namespace.to_owned()).or_default(),
-            };
-            if plan.voids() {
-                namespace.pending.clear();
-            }
-            for (before, checkpoint) in plan.checkpoints {
-                let told = Told::Checkpoint(plan.namespace.to_owned(), namespace.checkpoints.len());
-                kept.history.push((entries.saturating_add(before), told));
-                namespace.push(checkpoint);
-            }
-            for (before, status) in plan.history {
-                let told = Told::Status(Box::new(status.clone()));
-                kept.history.push((entries.saturating_add(before), told));
-            }
-            for ((kind, task), record) in plan.pending {
-                namespace.pending.insert((kind, task.to_owned()), record.clone());
-            }
-        }
-        kept.entries = entries.saturating_add(plan::entries(batch));
-        kept.history[known..].sort_by_key(|(before, _)| *before);
+        kept.write(plans, plan::entries(batch));
         update.apply(&mut kept.row);
         Ok(())
+    }
+
+    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
+        let state = self.lock();
+        let Some(kept) = state.runs.get(run) else { return Ok(Vec::new()) };
+        let written = kept.namespaces.iter().filter(|(_, namespace)| !namespace.is_empty());
+        let mut names: Vec<String> = written.map(|(name, _)| name.clone()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
+        let state = self.lock();
+        Ok(state.namespace(run, namespace).and_then(|namespace| namespace.pruning.clone()))
+    }
+
+    fn lock_file(&self, _: &str) -> Option<PathBuf> {
+        None
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
@@ -334,6 +414,7 @@ impl CheckpointStore for MemoryStore {
 
     fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
         let mut state = self.lock();
+        state.changes += 1;
         state.fits(digest, text)?;
         state.snapshots.entry(*digest).or_insert_with(|| text.into());
         Ok(())
@@ -363,6 +444,95 @@ impl CheckpointStore for MemoryStore {
     }
 }
 
+impl Upkeep for MemoryStore {
+    fn import_run(
+        &self,
+        run: &NewRun,
+        records: &[SignedRecord],
+        prunings: &[(String, String)],
+    ) -> Result<(), ImportError> {
+        plan::check_row(&run.row)?;
+        let mut state = self.lock();
+        state.check_new(run)?;
+        let plans = plan::plan(&run.row.run_id, records, |_| Ok(None))?;
+        state.create(run);
+        if let Some(kept) = state.runs.get_mut(&run.row.run_id) {
+            kept.write(plans, plan::entries(records));
+            for (namespace, note) in prunings {
+                kept.namespaces.entry(namespace.clone()).or_default().pruning = Some(note.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
+        let mut state = self.lock();
+        state.changes += 1;
+        let removed = state.runs.remove(guard.run());
+        let removed = removed.ok_or_else(|| RemoveError::NotFound { run: guard.run().to_owned() })?;
+        let mut freed = Freed::default();
+        removed.namespaces.values().for_each(|namespace| freed += namespace.freed());
+        Ok(freed)
+    }
+
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+        let run = guard.run();
+        let mut state = self.lock();
+        state.changes += 1;
+        let kept = state.runs.get_mut(run).ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })?;
+        let missing = || RemoveError::NoCheckpoint {
+            run: run.to_owned(),
+            namespace: namespace.to_owned(),
+            sequence: cut.first,
+        };
+        let found = kept.namespaces.get_mut(namespace).ok_or_else(missing)?;
+        let place = found.checkpoints.binary_search_by_key(&cut.first, |checkpoint| checkpoint.sequence);
+        let place = place.map_err(|_| missing())?;
+        let mut values = Vec::new();
+        for wanted in cut.channels {
+            found.values(run, wanted, &mut values)?;
+        }
+        let before = found.freed();
+        let mut left = Namespace { pruning: Some(cut.note.to_owned()), ..Namespace::default() };
+        left.pending = std::mem::take(&mut found.pending);
+        for (index, mut checkpoint) in found.checkpoints.drain(..).skip(place).enumerate() {
+            if index == 0 {
+                checkpoint.values = std::mem::take(&mut values);
+            }
+            left.push(&checkpoint);
+        }
+        *found = left;
+        let after = found.freed();
+        kept.forget(namespace, place);
+        Ok(Freed {
+            records: before.records.saturating_sub(after.records),
+            bytes: before.bytes.saturating_sub(after.bytes),
+        })
+    }
+
+    fn snapshots(&self) -> Result<Vec<Digest>, ReadError> {
+        Ok(self.lock().snapshots.keys().copied().collect())
+    }
+
+    fn mark(&self) -> Result<Mark, ReadError> {
+        Ok(Mark(self.lock().changes))
+    }
+
+    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
+        let mut state = self.lock();
+        if Mark(state.changes) != mark {
+            return Ok(None);
+        }
+        let mut freed = Freed::default();
+        for digest in digests {
+            if let Some(text) = state.snapshots.remove(digest) {
+                freed += Freed { records: 1, bytes: length(&text) };
+            }
+        }
+        Ok(Some(freed))
+    }
+}
+
 /// Gives the run back.
 struct Held {
     store: MemoryStore,
@@ -388,5 +558,12 @@ mod tests {
         }
     }
 
+    impl crate::conformance::UpkeepSubject for MemoryStore {
+        fn open(&self) -> Box<dyn Upkeep> {
+            Box::new(self.clone())
+        }
+    }
+
     crate::conformance!(MemoryStore::new());
+    crate::upkeep_conformance!(MemoryStore::new());
 }

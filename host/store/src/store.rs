@@ -1,14 +1,19 @@
 //! The contract of a store.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, SignedRecord};
 use graph_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError};
+use crate::error::{
+    AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
+    SnapshotError,
+};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
+use crate::upkeep::{Cut, Freed, Mark};
 
 /// Keeps runs. Calls block, so an asynchronous caller makes them from a thread that may.
 ///
@@ -87,6 +92,15 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// The text kept under a digest; `None` if there is none.
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError>;
 
+    /// The namespaces of a run that have records, in byte order.
+    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError>;
+
+    /// What was said about the newest removal of checkpoints of a namespace; `None` if there was none.
+    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError>;
+
+    /// The file that is locked while somebody holds a run, where there is one.
+    fn lock_file(&self, run: &str) -> Option<PathBuf>;
+
     /// Takes a run for this process: until the guard is dropped, or the process ends in whatever way, nobody else gets
     /// it.
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError>;
@@ -94,6 +108,33 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// Who holds a run at this moment, whatever the run's row says. A run that is `running` and held by nobody was cut
     /// short.
     fn holder(&self, run: &str) -> Result<Holder, ReadError>;
+}
+
+/// A store that takes over whole runs and gives back what runs take up.
+pub trait Upkeep: CheckpointStore {
+    /// Adds a whole run that another store has kept, in one transaction: its row and texts, its records in the order of
+    /// each namespace, and what is said about removals, by namespace.
+    fn import_run(
+        &self,
+        run: &NewRun,
+        records: &[SignedRecord],
+        prunings: &[(String, String)],
+    ) -> Result<(), ImportError>;
+
+    /// Removes a run with everything that belongs to it alone. Texts that other runs may share stay.
+    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError>;
+
+    /// Removes the checkpoints of a namespace before one of them, in one transaction with the note that says so.
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError>;
+
+    /// The digests of all texts that are kept.
+    fn snapshots(&self) -> Result<Vec<Digest>, ReadError>;
+
+    /// What the store stands at, for [`Self::remove_snapshots`].
+    fn mark(&self) -> Result<Mark, ReadError>;
+
+    /// Removes texts, unless somebody has changed something since the mark, who may need them: `None` then.
+    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError>;
 }
 
 /// How hard a commit is pressed into the disk before it returns.

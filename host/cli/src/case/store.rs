@@ -193,6 +193,18 @@ impl CheckpointStore for CaseStore {
         self.inner.snapshot(digest)
     }
 
+    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
+        self.inner.namespaces(run)
+    }
+
+    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
+        self.inner.pruning(run, namespace)
+    }
+
+    fn lock_file(&self, run: &str) -> Option<std::path::PathBuf> {
+        self.inner.lock_file(run)
+    }
+
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
         self.inner.acquire(run, owner)
     }

@@ -27,6 +27,11 @@ impl Args {
         !self.stream.is_empty()
     }
 
+    /// What a process in the background gets of it.
+    pub(super) fn for_background(&self) -> Option<std::ffi::OsString> {
+        self.otlp.as_ref().map(|url| format!("--otlp={url}").into())
+    }
+
     /// Starts what sends telemetry, if that is configured.
     pub(super) fn telemetry(&self) -> Result<Option<Telemetry>> {
         let variable = |name: &str| std::env::var(name).ok();

@@ -1,11 +1,13 @@
 //! `graph-host resume`: let a run go on.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::walker::Resume;
 use graph_host::answers::Given;
 use graph_host::context::Context;
+use graph_host::detach::{self, Herald, Orders};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::keys::signing_key;
@@ -14,6 +16,7 @@ use graph_host::output::{self, printable, styled};
 use graph_host::report::Progress;
 use graph_host::session::Session;
 use graph_host::stores::{self, Stores};
+use graph_host::thread::Thread;
 use graph_host::{answers, inputs, project, resume};
 use graph_store::{Change, RunUpdate};
 use serde_json::Value;
@@ -46,19 +49,47 @@ pub(crate) struct Args {
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
     #[arg(long, value_name = "KEY")]
     sign_with: Option<String>,
+    /// Go on in the background: print the run's id and process and return once it is under way
+    #[arg(long, conflicts_with = "stream")]
+    detach: bool,
     /// Say nothing about the steps
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
     pub(super) observe: observe::Args,
+    /// For the process in the background: where it tells that the run is under way
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "detach")]
+    report_to: Option<PathBuf>,
+    /// For the process in the background: an answer to a question that the run has yet to ask
+    #[arg(long, value_name = "ANSWER", hide = true, requires = "report_to")]
+    later_answer: Vec<String>,
+}
+
+/// What the process in the background is told of the options of `run`.
+pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: bool) -> Vec<OsString> {
+    let mut options: Vec<OsString> =
+        answers.iter().map(|answer| format!("--later-answer={answer}").into()).collect();
+    options.extend(sign_with.map(|key| format!("--sign-with={key}").into()));
+    if quiet {
+        options.push("--quiet".into());
+    }
+    options
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    context.block_on(go_on(args, context))?
+    let herald = args.report_to.clone().map(Herald::new);
+    let ended = context.block_on(go_on(args, herald.clone(), context)).flatten();
+    if let (Err(error), Some(herald)) = (&ended, herald) {
+        herald.failed(error);
+    }
+    ended
 }
 
-async fn go_on(args: Args, context: &Context) -> Result<Exit> {
+async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<Exit> {
     let output = context.output;
+    if herald.is_some() {
+        detach::outlive_terminal();
+    }
     let new_inputs = match (&args.inputs, args.input.is_empty()) {
         (None, true) => None,
         (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
@@ -85,18 +116,18 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
     for notice in &resumable.plan_notices {
         output.warn(notice);
     }
-    let inputs = match new_inputs {
+    let inputs = match &new_inputs {
         None => None,
         Some(new) => {
             let mut merged = resumable.inputs.clone();
-            merged.extend(new);
+            merged.extend(new.clone());
             match check_inputs(&resumable.graph, merged)? {
                 Value::Object(merged) => Some(merged),
                 other => return Err(Error::invalid(format!("the inputs are {other}, a mapping is needed"))),
             }
         }
     };
-    let mut given = Given::new(args.answers);
+    let mut given = Given::new(args.answers.clone());
     if resumable.from_the_start && (!given.is_empty() || inputs.is_some()) {
         return Err(Error::usage(
             "the run was cut short before it asked anything: resume it without answers or inputs",
@@ -108,7 +139,7 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
             std::future::pending::<()>().await;
         }
     };
-    let asks = inputs.is_none() && given.is_empty() && output.can_ask();
+    let asks = inputs.is_none() && given.is_empty() && !args.detach && output.can_ask();
     let answers = if asks && !resumable.open.is_empty() {
         match answers::ask(output, &resumable.open, leave).await {
             Some(answers) => answers,
@@ -117,6 +148,12 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
     } else {
         given.take(&resumable.open)?
     };
+    if args.detach {
+        let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
+        drop(resumable);
+        let orders = Orders { options: options(&args), inputs: new_inputs };
+        return super::run::show_detached(&project, &run, &graph, orders, context);
+    }
     if !args.quiet {
         output.note(format_args!(
             "{} {}  goes on after step {}",
@@ -134,12 +171,14 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
     let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
     let observers = args.observe.observers(store, run, graph, telemetry.as_ref(), context)?;
     let mut session = Session {
+        thread: Thread::of(&project, &resumable.ready.run),
         run: resumable.ready.run,
         driver: resumable.ready.driver,
         progress,
         observers,
         output,
-        answers: Given::default(),
+        answers: Given::new(args.later_answer),
+        herald,
     };
     let ended = session.go(event).await;
     if let Some(telemetry) = telemetry {
@@ -147,4 +186,18 @@ async fn go_on(args: Args, context: &Context) -> Result<Exit> {
     }
     let summary = ended?;
     super::run::finish(&session, &resumable.graph.id, &summary, args.quiet, context)
+}
+
+/// The options as the process in the background gets them.
+fn options(args: &Args) -> Vec<OsString> {
+    let mut options: Vec<OsString> =
+        args.answers.iter().map(|answer| format!("--answer={answer}").into()).collect();
+    if let Some(max_steps) = args.max_steps {
+        options.push(format!("--max-steps={max_steps}").into());
+    }
+    options.extend(args.observe.for_background());
+    options.extend(args.sign_with.iter().map(|key| format!("--sign-with={key}").into()));
+    let flags = [("--accept-changes", args.accept_changes), ("--quiet", args.quiet)];
+    options.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
+    options
 }

@@ -1,13 +1,14 @@
 //! `graph-host run`: carry out a graph.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::graph::Durability;
 use graph_core::walker::{Event, Summary};
 use graph_host::answers::Given;
 use graph_host::context::Context;
-use graph_host::error::Result;
+use graph_host::detach::{self, Detached, Orders};
+use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::graph_file::{standing_json, standing_text};
 use graph_host::keys::signing_key;
@@ -18,10 +19,11 @@ use graph_host::report::{self, Progress};
 use graph_host::session::Session;
 use graph_host::stores::{self, StoreKind};
 use graph_host::texts::Text;
+use graph_host::thread::Thread;
 use graph_host::{inputs, project, run_id};
 use serde_json::{Value, json};
 
-use super::observe;
+use super::{observe, resume};
 
 /// Run a graph
 ///
@@ -69,6 +71,9 @@ pub(crate) struct Args {
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
     #[arg(long, value_name = "KEY")]
     sign_with: Option<String>,
+    /// Run in the background: print the run's id and process and return once it is under way
+    #[arg(long, conflicts_with_all = ["plan", "stream"])]
+    detach: bool,
     /// Say nothing about the steps
     #[arg(long, short)]
     quiet: bool,
@@ -140,6 +145,9 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         .collect();
     let items = plan.items.len() as u64;
 
+    if args.detach && args.store == StoreKind::Memory {
+        return Err(Error::usage("a run in memory lives in one process: it cannot go on in the background"));
+    }
     let telemetry = args.observe.telemetry()?;
     let home = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
     let store = stores::open(&home, args.store, context.home.identity()?, output)?;
@@ -162,10 +170,27 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     for notice in notices.iter().chain(&unsigned) {
         output.warn(notice);
     }
+    if args.detach {
+        let run = ready.run.clone();
+        // Given back, for the process in the background to take.
+        drop(ready);
+        let mut options = resume::later_options(&args.answers, args.sign_with.as_deref(), args.quiet);
+        options.extend(args.observe.for_background());
+        let orders = Orders { options, inputs: None };
+        return show_detached(&home, &run, &graph.id, orders, context);
+    }
     let progress = Progress::new(output, args.quiet || output.is_json());
     let observers = args.observe.observers(store, &ready.run, &graph.id, telemetry.as_ref(), context)?;
-    let answers = Given::new(args.answers);
-    let mut session = Session { run: ready.run, driver: ready.driver, progress, observers, output, answers };
+    let mut session = Session {
+        thread: Thread::of(&home, &ready.run),
+        run: ready.run,
+        driver: ready.driver,
+        progress,
+        observers,
+        output,
+        answers: Given::new(args.answers),
+        herald: None,
+    };
     let ended = session.go(Event::Started).await;
     if let Some(telemetry) = telemetry {
         telemetry.finish(output);
@@ -201,6 +226,36 @@ pub(in crate::command) fn finish(
         }
     }
     Ok(report::exit(summary))
+}
+
+/// Sends a run that is ready to the background, and tells where it is.
+pub(super) fn show_detached(
+    project: &Path,
+    run: &str,
+    graph: &str,
+    orders: Orders,
+    context: &Context,
+) -> Result<Exit> {
+    let project = graph_host::pins::absolute(project);
+    let Detached { pid, log } = detach::start(&project, run, orders)?;
+    if context.output.is_json() {
+        context.output.document(&json!({
+            "run_id": run,
+            "graph": graph,
+            "status": "running",
+            "pid": pid,
+            "log": log.display().to_string(),
+        }))?;
+    } else {
+        let log = project::shown(&log);
+        context
+            .output
+            .line(format_args!("run {run} goes on in the background: process {pid}, output in {log}"))?;
+        context
+            .output
+            .note(format_args!("{} graph-host runs watch {run}", styled(output::DIM, "follow it with:")));
+    }
+    Ok(Exit::Ok)
 }
 
 fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {

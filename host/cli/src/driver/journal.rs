@@ -81,6 +81,7 @@ struct Writer {
     store: Arc<dyn CheckpointStore>,
     key: SigningKey,
     run: String,
+    /// How hard a commit is pressed that the run goes on after.
     synchronous: Synchronous,
 }
 
@@ -293,6 +294,13 @@ impl Writer {
                 _ => None,
             })
             .max();
+        // Where a run pauses or ends it stays: that is never left to chance.
+        let stops = batch.iter().any(|queued| match &queued.persist.record {
+            Record::Checkpoint(checkpoint) => checkpoint.end.is_some(),
+            Record::Status(status) => status.status != Status::Running,
+            _ => false,
+        });
+        let synchronous = if stops { Synchronous::Full } else { self.synchronous };
         let mut update = RunUpdate::default();
         let mut records = Vec::with_capacity(batch.len());
         let mut refused = None;
@@ -318,7 +326,7 @@ impl Writer {
         if refused.is_none() {
             refused = self
                 .store
-                .commit(&self.run, &records, &update, self.synchronous)
+                .commit(&self.run, &records, &update, synchronous)
                 .err()
                 .map(|error| error.to_string());
         }

@@ -13,3 +13,6 @@ pub use journal::Writing;
 pub(crate) use observer::Both;
 pub use observer::{Observer, Observers};
 pub use run::{Control, DriveError, Driver, Parts};
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::body::{ChannelStamp, Checkpoint, Record};
+use super::pruning::Pruning;
 use super::signed::{DecodeError, SignedRecord};
 use super::value::{ChannelValue, ValueKind};
 use crate::digest::Digest;
@@ -48,6 +49,8 @@ pub enum ChainError {
 #[derive(Debug)]
 pub struct ChainVerifier {
     key: VerifyingKey,
+    /// Where the history begins, if its beginning was removed.
+    begins: Option<(Digest, u64)>,
     last: Option<(Digest, u64)>,
     channels: BTreeMap<String, ChannelStamp>,
 }
@@ -55,7 +58,13 @@ pub struct ChainVerifier {
 impl ChainVerifier {
     /// A verifier for a run whose records are signed with `key`.
     pub fn new(key: VerifyingKey) -> Self {
-        Self { key, last: None, channels: BTreeMap::new() }
+        Self { key, begins: None, last: None, channels: BTreeMap::new() }
+    }
+
+    /// A verifier for a run whose first checkpoints were removed, as the host has signed. The first one that is left
+    /// brings every value that it builds on.
+    pub fn after(key: VerifyingKey, pruning: &Pruning) -> Self {
+        Self { begins: Some((pruning.first, pruning.first_sequence)), ..Self::new(key) }
     }
 
     /// Checks the next checkpoint with the values it changed.
@@ -65,7 +74,10 @@ impl ChainVerifier {
             return Err(ChainError::NotACheckpoint { sequence });
         };
         let follows = match self.last {
-            None => checkpoint.parent.is_none(),
+            None => match self.begins {
+                None => checkpoint.parent.is_none(),
+                Some(first) => first == (record.digest, sequence),
+            },
             Some((digest, before)) => checkpoint.parent == Some(digest) && sequence > before,
         };
         if !follows {

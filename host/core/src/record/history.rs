@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::body::{Checkpoint, Source};
+use super::pruning::Pruning;
 
 /// Which checkpoint of a run is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,11 @@ struct Left {
 }
 
 impl History {
+    /// The history of a run whose first checkpoints were removed.
+    pub fn after(pruning: &Pruning) -> Self {
+        Self { visited: pruning.visited.clone(), warnings: pruning.warnings.clone(), ..Self::default() }
+    }
+
     /// Takes the next checkpoint.
     pub fn push(&mut self, checkpoint: &Checkpoint) {
         if let Source::Update { restored: Some(restored), .. } = &checkpoint.source

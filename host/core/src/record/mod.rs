@@ -5,6 +5,7 @@ mod chain;
 mod edge;
 mod event;
 mod history;
+mod pruning;
 mod signed;
 mod value;
 
@@ -17,5 +18,6 @@ pub use chain::{ChainError, ChainVerifier};
 pub use edge::{FiredEdge, Via};
 pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
 pub use history::{History, Landmark, NotThere, Place};
+pub use pruning::{Pruning, PruningError, SignedPruning};
 pub use signed::{DecodeError, EncodeError, SignedRecord};
 pub use value::{Canonical, ChannelValue, ValueKind};

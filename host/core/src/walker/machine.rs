@@ -81,6 +81,8 @@ pub struct Walker {
     /// Static interrupts of the newest boundary have been passed.
     pub(super) released: bool,
     pub(super) cancel_requested: bool,
+    /// The stop that was requested discards what is running.
+    pub(super) kill_requested: bool,
     pub(super) timed_out: bool,
     pub(super) persists: u64,
     pub(super) aborted: BTreeSet<(Arc<str>, u32)>,
@@ -151,6 +153,7 @@ impl Walker {
             interrupts: Vec::new(),
             released: false,
             cancel_requested: false,
+            kill_requested: false,
             timed_out: false,
             persists: 0,
             aborted: BTreeSet::new(),
@@ -214,7 +217,7 @@ impl Walker {
                     self.settle(now, fx);
                 }
                 Phase::Running if self.cancel_requested && self.running() == 0 => {
-                    self.suspend(now, Status::Cancelled, None, fx);
+                    self.suspend(now, self.stopped_as(), None, fx);
                 }
                 _ => return,
             }
@@ -234,7 +237,7 @@ impl Walker {
             return;
         }
         if self.cancel_requested {
-            return self.suspend(now, Status::Cancelled, None, fx);
+            return self.suspend(now, self.stopped_as(), None, fx);
         }
         if self.timed_out {
             return self.time_out(now, fx);
@@ -356,8 +359,18 @@ impl Walker {
             Phase::Running | Phase::Ready | Phase::Boundary(_) if self.end.is_none() => {
                 self.suspend(now, Status::Killed, None, fx);
             }
+            // Nothing is running: the run stops as soon as it would go on.
+            Phase::New | Phase::Suspended => {
+                self.cancel_requested = true;
+                self.kill_requested = true;
+            }
             _ => {}
         }
+    }
+
+    /// The status of a run that is stopped because somebody asked for it.
+    pub(super) fn stopped_as(&self) -> Status {
+        if self.kill_requested { Status::Killed } else { Status::Cancelled }
     }
 
     /// Gives up on everything that is running.
@@ -382,6 +395,7 @@ impl Walker {
     ) {
         self.abort_all(fx);
         self.cancel_requested = false;
+        self.kill_requested = false;
         if self.unwritten.is_some()
             && let Err(error) = self.write_checkpoint(fx)
         {

@@ -128,7 +128,7 @@ impl Walker {
         }
         if self.cancel_requested {
             self.channels.forget_untracked();
-            self.suspend(now, Status::Cancelled, None, fx);
+            self.suspend(now, self.stopped_as(), None, fx);
             return Ok(());
         }
         let open = self.pending.interrupts(&self.graph);

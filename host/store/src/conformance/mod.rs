@@ -13,13 +13,38 @@ pub mod model;
 pub mod reads;
 pub mod runs;
 pub mod sample;
+pub mod upkeep;
 
-use crate::store::CheckpointStore;
+use crate::store::{CheckpointStore, Upkeep};
 
 /// A place where a store keeps what it keeps. It goes away with everything in it.
 pub trait Subject {
     /// Opens the place. Every call gives a handle of its own on the same runs, as another process would have it.
     fn open(&self) -> Box<dyn CheckpointStore>;
+}
+
+/// A place whose store takes over runs and gives room back.
+pub trait UpkeepSubject {
+    /// Opens the place, as [`Subject::open`] does.
+    fn open(&self) -> Box<dyn Upkeep>;
+}
+
+/// Makes a test of each case of upkeep. The argument is an expression that gives a fresh [`UpkeepSubject`].
+#[macro_export]
+macro_rules! upkeep_conformance {
+    ($fresh:expr) => {
+        $crate::upkeep_conformance!(@ $fresh, a_cut_history_keeps_what_the_rest_needs a_cut_that_cannot_be_made_changes_nothing
+            a_removed_run_is_gone a_run_is_taken_over_whole_or_not_at_all
+            texts_are_removed_unless_somebody_has_changed_something);
+    };
+    (@ $fresh:expr, $($case:ident)*) => {
+        $(
+            #[test]
+            fn $case() {
+                $crate::conformance::upkeep::$case(&|| Box::new($fresh));
+            }
+        )*
+    };
 }
 
 /// Makes a test of each case. The argument is an expression that gives a fresh [`Subject`].

@@ -332,6 +332,19 @@ impl CheckpointStore for FileStore {
         }
     }
 
+    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
+        self.read(run, Vec::new(), |_| true, |log| log.held.namespaces(run))
+    }
+
+    /// A history in files is never cut.
+    fn pruning(&self, _: &str, _: &str) -> Result<Option<String>, ReadError> {
+        Ok(None)
+    }
+
+    fn lock_file(&self, run: &str) -> Option<PathBuf> {
+        self.place(run).ok().flatten().map(|place| place.folder.join("lock"))
+    }
+
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
         match self.place(run)? {
             Some(place) => owner::take(&place.folder, run, owner),

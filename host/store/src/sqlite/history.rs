@@ -58,6 +58,11 @@ impl Lengths {
         }
     }
 
+    /// A run has been removed.
+    pub(super) fn forget(&mut self, run: &str) {
+        self.known.remove(run);
+    }
+
     /// A transaction that made a history this long has been committed.
     pub(super) fn set(&mut self, run: &str, length: i64) {
         match self.known.get_mut(run) {

@@ -9,6 +9,7 @@ mod row;
 mod schema;
 mod sql;
 mod store;
+mod upkeep;
 mod write;
 
 #[cfg(test)]

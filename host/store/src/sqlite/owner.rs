@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 impl SqliteStore {
     /// Where the lock of a run lies. An id that is not a plain file name is represented by its digest.
-    fn lock_path(&self, run: &str) -> PathBuf {
+    pub(super) fn lock_path(&self, run: &str) -> PathBuf {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         let name = if !run.is_empty() && run.len() <= 128 && run.bytes().all(plain) {
             format!("{run}.lock")

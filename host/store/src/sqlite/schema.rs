@@ -6,10 +6,10 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// What leads from each version to the next, from an empty file on.
-pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2];
+pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3];
 
 /// - `runs.id` rises in order of creation.
 /// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
@@ -123,6 +123,16 @@ CREATE TABLE history (
     body TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX history_by_event ON history (run, event);
+";
+
+/// What is said about checkpoints that were removed, by run and namespace.
+const V3: &str = "
+CREATE TABLE prunings (
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    namespace TEXT NOT NULL,
+    note TEXT NOT NULL,
+    PRIMARY KEY (run, namespace)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// What a file is, by its header.

@@ -96,6 +96,10 @@ statements! {
     PUT_SNAPSHOT = "INSERT INTO snapshots (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
     SNAPSHOT = "SELECT text FROM snapshots WHERE digest = ?1";
 
+    PRUNING = "SELECT p.note FROM runs r JOIN prunings p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2";
+    PUT_PRUNING = "INSERT INTO prunings (run, namespace, note) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (run, namespace) DO UPDATE SET note = excluded.note";
+
     PUT_OWNER = "INSERT INTO owners (run, pid, host, since) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run) DO UPDATE SET \
          pid = excluded.pid, host = excluded.host, since = excluded.since";
     OWNER = "SELECT o.pid, o.host, o.since FROM runs r JOIN owners o ON o.run = r.id WHERE r.run_id = ?1";

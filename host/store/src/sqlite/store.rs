@@ -13,11 +13,13 @@ use super::history::Lengths;
 use super::open::{self, Access, OpenError, Options};
 use super::sql;
 use crate::error::{
-    AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
+    AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
+    SnapshotError, StorageError,
 };
 use crate::resolve;
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted};
+use crate::upkeep::{Cut, Freed, Mark};
 
 /// Keeps runs in a SQLite file with a write-ahead log beside it, and their locks in a folder of the file's name. Clones
 /// share one connection; several processes may have the same file open.
@@ -187,11 +189,54 @@ impl CheckpointStore for SqliteStore {
         self.read_snapshot(digest)
     }
 
+    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
+        self.read_namespaces(run)
+    }
+
+    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
+        self.read_pruning(run, namespace)
+    }
+
+    fn lock_file(&self, run: &str) -> Option<PathBuf> {
+        Some(self.lock_path(run))
+    }
+
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
         self.take(run, owner)
     }
 
     fn holder(&self, run: &str) -> Result<Holder, ReadError> {
         self.read_holder(run)
+    }
+}
+
+impl Upkeep for SqliteStore {
+    fn import_run(
+        &self,
+        run: &NewRun,
+        records: &[SignedRecord],
+        prunings: &[(String, String)],
+    ) -> Result<(), ImportError> {
+        self.write_import(run, records, prunings)
+    }
+
+    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
+        self.remove_all(guard.run())
+    }
+
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+        self.cut_history(guard.run(), namespace, cut)
+    }
+
+    fn snapshots(&self) -> Result<Vec<Digest>, ReadError> {
+        self.read_snapshots()
+    }
+
+    fn mark(&self) -> Result<Mark, ReadError> {
+        self.read_mark()
+    }
+
+    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
+        self.remove_texts(digests, mark)
     }
 }

@@ -2,7 +2,7 @@
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
-use graph_core::record::{SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, SignedRecord, ValueKind};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::row::durability_name;
@@ -14,12 +14,12 @@ use crate::run::{NewRun, RunUpdate};
 use crate::store::Synchronous;
 
 /// A number that has been found to be in range.
-fn number(number: u64) -> i64 {
+pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A refusal, or a failure of SQLite on the way to it.
-enum Stop<E> {
+pub(super) enum Stop<E> {
     Refused(E),
     Failed(rusqlite::Error),
 }
@@ -32,7 +32,7 @@ impl<E> From<rusqlite::Error> for Stop<E> {
 
 impl SqliteStore {
     /// The error of a stopped operation.
-    fn stopped<E: From<crate::error::StorageError>>(&self, stop: Stop<E>) -> E {
+    pub(super) fn stopped<E: From<crate::error::StorageError>>(&self, stop: Stop<E>) -> E {
         match stop {
             Stop::Refused(error) => error,
             Stop::Failed(error) => self.fault(&error).into(),
@@ -85,8 +85,14 @@ impl SqliteStore {
 }
 
 fn insert_run(connection: &Connection, run: &NewRun) -> Result<(), Stop<CreateRunError>> {
-    let row = &run.row;
     let write = Write::begin(connection)?;
+    insert_row(connection, run)?;
+    Ok(write.commit()?)
+}
+
+/// Adds a run's row and texts, within a transaction.
+pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<(), Stop<CreateRunError>> {
+    let row = &run.row;
     let inserted = connection.prepare_cached(sql::INSERT_RUN)?.execute(params![
         row.run_id,
         row.graph_id,
@@ -122,7 +128,7 @@ fn insert_run(connection: &Connection, run: &NewRun) -> Result<(), Stop<CreateRu
             Stop::Failed(error) => Stop::Failed(error),
         })?;
     }
-    Ok(write.commit()?)
+    Ok(())
 }
 
 fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Result<(), Stop<SnapshotError>> {
@@ -187,7 +193,7 @@ fn head(connection: &Connection, run: i64, namespace: &str) -> rusqlite::Result<
         .transpose()
 }
 
-fn write_namespace(
+pub(super) fn write_namespace(
     connection: &Connection,
     run: i64,
     entries: i64,
@@ -198,7 +204,7 @@ fn write_namespace(
         connection.prepare_cached(sql::VOID_PENDING)?.execute(params![run, namespace])?;
     }
     for (before, checkpoint) in &plan.checkpoints {
-        let (first_value, value_count) = write_values(connection, run, checkpoint)?;
+        let (first_value, value_count) = write_values(connection, run, namespace, &checkpoint.values)?;
         connection.prepare_cached(sql::INSERT_CHECKPOINT)?.execute(params![
             run,
             namespace,
@@ -248,17 +254,18 @@ fn write_namespace(
 }
 
 /// Writes a checkpoint's values in order of channels, and gives the number of the first and how many there are.
-fn write_values(
+pub(super) fn write_values(
     connection: &Connection,
     run: i64,
-    checkpoint: &SignedRecord,
+    namespace: &str,
+    values: &[ChannelValue],
 ) -> rusqlite::Result<(i64, i64)> {
-    if checkpoint.values.is_empty() {
+    if values.is_empty() {
         return Ok((0, 0));
     }
     let last: Option<i64> = connection.prepare_cached(sql::LAST_VALUE)?.query_row([], |row| row.get(0))?;
     let first = last.unwrap_or(0) + 1;
-    let mut values: Vec<_> = checkpoint.values.iter().collect();
+    let mut values: Vec<_> = values.iter().collect();
     values.sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
     let mut insert = connection.prepare_cached(sql::INSERT_VALUE)?;
     let mut id = first;
@@ -266,7 +273,7 @@ fn write_values(
         insert.execute(params![
             id,
             run,
-            checkpoint.namespace,
+            namespace,
             value.channel,
             number(value.version),
             value.kind == ValueKind::Segment,

@@ -14,6 +14,7 @@ use graph_host::output::{self, printable, styled};
 use graph_host::report::{self, Progress};
 use graph_host::resume;
 use graph_host::session::Session;
+use graph_host::thread::Thread;
 use graph_host::travel::{self, parse_place};
 use graph_store::CheckpointStore;
 use serde_json::{Value, json};
@@ -61,7 +62,8 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
         if !args.quiet {
             context.output.note(format_args!("{} {told}", styled(output::GOOD, "forked")));
         }
-        return go_on(&done.run, store, args.accept_changes, args.quiet, context).await;
+        let thread = Thread::of(project, &done.run);
+        return go_on(&done.run, store, thread, args.accept_changes, args.quiet, context).await;
     }
     if context.output.is_json() {
         let mut document = report::document(&done.run, &done.graph, &done.summary);
@@ -79,6 +81,7 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
 async fn go_on(
     run: &str,
     store: Arc<dyn CheckpointStore>,
+    thread: Thread,
     accept_changes: bool,
     quiet: bool,
     context: &Context,
@@ -99,6 +102,8 @@ async fn go_on(
     let event = resumable.event(Resume::default());
     let graph = resumable.graph.id.clone();
     let mut session = Session {
+        thread,
+        herald: None,
         run: resumable.ready.run,
         driver: resumable.ready.driver,
         progress: Progress::new(output, quiet || output.is_json()),

@@ -1,17 +1,26 @@
 //! `graph-host runs`: look at runs and look after them, one file for each subcommand.
 
+mod cancel;
 mod edit;
 mod events;
+mod export;
 mod fork;
+mod gc;
 mod history;
+mod import;
+mod kill;
 mod list;
 mod row;
 mod show;
+mod span;
 mod state;
+mod stop;
 mod story;
 mod update;
 mod usage;
 mod verify;
+mod wait;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -22,7 +31,7 @@ use graph_host::exit::Exit;
 use graph_host::project;
 use graph_host::stores::Stores;
 
-/// Look at runs, edit them, fork them
+/// Look at runs, wait for them, stop them, edit them, fork them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The project whose runs these are; without it, the one around the current folder
@@ -41,7 +50,14 @@ enum Action {
     Update(update::Args),
     Fork(fork::Args),
     Events(events::Args),
+    Watch(watch::Args),
+    Wait(wait::Args),
+    Cancel(cancel::Args),
+    Kill(kill::Args),
     Verify(verify::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Gc(gc::Args),
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
@@ -59,5 +75,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             let (_, store, row) = stores()?.find(&args.run)?;
             events::run(&args, &store, &row, context)
         }
+        Action::Watch(args) => watch::run(&args, &project, context),
+        Action::Wait(args) => wait::run(&args, &project, context),
+        Action::Cancel(args) => cancel::run(&args, &project, context),
+        Action::Kill(args) => kill::run(&args, &project, context),
+        Action::Export(args) => export::run(&args, &project, context),
+        Action::Import(args) => import::run(&args, &project, context),
+        Action::Gc(args) => gc::run(&args, &project, context),
     }
 }

@@ -107,6 +107,8 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<V
         }
         document.insert("history".to_owned(), json!(steps));
         document.insert("nodes".to_owned(), json!(super::usage::by_node(&told.steps)));
+        let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
+        document.insert("removed_checkpoints".to_owned(), json!(removed));
         document.insert("unreadable".to_owned(), json!(told.trouble));
         let holder = match store.holder(&row.run_id) {
             Ok(Holder::Known(owner)) => json!(owner),
@@ -151,6 +153,12 @@ fn print(
     ))?;
     if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {
         out.line(format_args!("held by {owner}"))?;
+    }
+    if let Some(begins) = &told.begins {
+        out.line(styled(
+            output::DIM,
+            format_args!("{} before this were removed", report::counted(begins.removed, "checkpoint")),
+        ))?;
     }
     let mut fuel = 0;
     for step in &told.steps {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, History, Record, StatusRecord};
+use graph_core::record::{Checkpoint, History, Pruning, Record, SignedPruning, StatusRecord};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
 use graph_host::context::Context;
@@ -17,6 +17,8 @@ use serde_json::{Map, Value};
 pub(super) struct Story {
     pub(super) steps: Vec<Checkpoint>,
     pub(super) newest: Option<Checkpoint>,
+    /// Where the steps begin, if the host has removed what was before.
+    pub(super) begins: Option<Pruning>,
     /// The record digest of the newest checkpoint.
     digest: Option<Digest>,
     pub(super) pending: Vec<Record>,
@@ -28,6 +30,17 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
     let mut steps = Vec::new();
     let mut trouble = None;
     let mut digest = None;
+    let begins = match (store.pruning(&row.run_id, "")?, key) {
+        (None, _) => None,
+        (Some(note), Some(key)) => match SignedPruning::open(&note, key, &row.run_id, "") {
+            Ok(begins) => Some(begins),
+            Err(error) => {
+                trouble = Some(error.to_string());
+                None
+            }
+        },
+        (Some(note), None) => SignedPruning::decode(&note).ok(),
+    };
     let ended = runs::each_checkpoint(store, &row.run_id, |record| {
         let opened = match key {
             Some(key) => record.open(key),
@@ -55,7 +68,7 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
             }
         }
     }
-    Ok(Story { newest: steps.last().cloned(), digest, steps, pending, trouble })
+    Ok(Story { begins, newest: steps.last().cloned(), digest, steps, pending, trouble })
 }
 
 /// The state at a checkpoint.
@@ -103,7 +116,7 @@ impl Story {
 
     /// The nodes visited on the way to the newest checkpoint, and the warnings raised.
     pub(super) fn ancestry(&self) -> (Vec<String>, Vec<String>) {
-        let mut history = History::default();
+        let mut history = self.begins.as_ref().map(History::after).unwrap_or_default();
         self.steps.iter().for_each(|step| history.push(step));
         history.into_newest()
     }

@@ -53,6 +53,12 @@ impl Subject for Place {
     }
 }
 
+impl crate::conformance::UpkeepSubject for Place {
+    fn open(&self) -> Box<dyn crate::store::Upkeep> {
+        Box::new(self.store())
+    }
+}
+
 fn read_only() -> Options {
     Options { access: Access::ReadOnly, ..Options::default() }
 }
@@ -61,4 +67,5 @@ mod conforms {
     use super::Place;
 
     crate::conformance!(Place::new());
+    crate::upkeep_conformance!(Place::new());
 }

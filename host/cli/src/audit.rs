@@ -1,0 +1,155 @@
+//! The check of a whole run: every signature, every link of its chains, what its row claims and the texts it keeps.
+
+use graph_core::digest::Digest;
+use graph_core::record::{Checkpoint, Pruning, Record, RecordKind, ResultDigest, SignedRecord, Status};
+use graph_core::trust::VerifyingKey;
+use graph_store::{CheckpointStore, RunRow};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::pins::Pins;
+use crate::runs;
+use crate::stream::History;
+
+/// What was found to be intact.
+#[derive(Debug)]
+pub struct Audit {
+    /// Checkpoints, of all namespaces.
+    pub checkpoints: u64,
+    /// Other records.
+    pub records: u64,
+    /// The newest checkpoint of the run itself: its record digest and its result digest.
+    pub newest: Option<(Digest, ResultDigest)>,
+    /// Entries of its history, those that were removed included.
+    pub entries: u64,
+    /// Where its history begins, if the host has removed what was before.
+    pub begins: Option<Pruning>,
+}
+
+/// Checks a run with the public key of the host that made it.
+pub fn audit(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> Result<Audit> {
+    let run = &row.run_id;
+    if row.key != key.id() {
+        return Err(Error::integrity(format!(
+            "run {run} was signed by the key {}, and this is {}",
+            row.key.short(),
+            key.id().short()
+        ))
+        .help("another host made this run: check it with --key and the public key of that host"));
+    }
+    let mut namespaces = store.namespaces(run)?;
+    if !namespaces.iter().any(String::is_empty) {
+        namespaces.insert(0, String::new());
+    }
+    let mut cut = false;
+    for namespace in &namespaces {
+        cut |= store.pruning(run, namespace)?.is_some();
+    }
+    let history = crate::stream::audit(store, run, key, cut)?;
+    let mut found =
+        Audit { checkpoints: 0, records: 0, newest: None, entries: history.entries, begins: None };
+    for namespace in &namespaces {
+        let (newest, begins) = chain(store, run, namespace, key, &history, &mut found)?;
+        if namespace.is_empty() {
+            found.newest = newest.as_ref().map(|(checkpoint, digest)| (*digest, checkpoint.result));
+            found.begins = begins;
+            check_row(row, newest.as_ref().map(|(checkpoint, _)| checkpoint), store)?;
+        }
+    }
+    Ok(found)
+}
+
+fn untold(record: &SignedRecord) -> Error {
+    Error::integrity(format!(
+        "the {} record {} of run {} is not in its history",
+        record.kind.as_str(),
+        record.sequence,
+        record.run
+    ))
+}
+
+type Newest = Option<(Checkpoint, Digest)>;
+
+fn chain(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: &VerifyingKey,
+    history: &History,
+    found: &mut Audit,
+) -> Result<(Newest, Option<Pruning>)> {
+    let (mut verifier, begins) = runs::verifier(store, run, namespace, *key)?;
+    let mut newest: Newest = None;
+    let mut reached = begins.is_none();
+    runs::each_checkpoint_in(store, run, namespace, |record| {
+        let checkpoint =
+            verifier.checkpoint(record).map_err(|error| runs::broken(run, record.sequence, &error))?;
+        if namespace.is_empty() && !history.holds(record.sequence, &record.digest) {
+            return Err(untold(record));
+        }
+        found.checkpoints += 1;
+        reached |= begins.as_ref().is_some_and(|begins| begins.newest == record.digest);
+        newest = Some((checkpoint, record.digest));
+        Ok(())
+    })?;
+    if !reached {
+        return Err(Error::integrity(format!(
+            "run {run} lacks checkpoint {} that it had when its first ones were removed: its end was cut off",
+            begins.as_ref().map_or(0, |begins| begins.newest_sequence)
+        )));
+    }
+    for record in store.pending(run, namespace)? {
+        let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
+        let under = match &opened {
+            Record::Task(task) => task.checkpoint,
+            Record::Answers(answers) => answers.checkpoint,
+            Record::Status(status) => status.checkpoint,
+            Record::Checkpoint(_) => record.digest,
+        };
+        if newest.as_ref().map(|(_, digest)| *digest) != Some(under) {
+            return Err(Error::integrity(format!(
+                "a {} record of run {run} is not under its newest checkpoint",
+                record.kind.as_str()
+            )));
+        }
+        let told = record.kind != RecordKind::Status || !namespace.is_empty();
+        if !told && !history.holds(record.sequence, &record.digest) {
+            return Err(untold(&record));
+        }
+        found.records += 1;
+    }
+    Ok((newest, begins))
+}
+
+/// What the row claims, against what is signed; and the texts that the records name.
+fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
+    let Some(newest) = newest else { return Ok(()) };
+    let run = &row.run_id;
+    let ended = newest.end.as_ref().map(|end| end.status);
+    let running = row.status == Status::Running;
+    if row.step > newest.step
+        || (row.step != newest.step && !running)
+        || ended.is_some_and(|ended| ended != row.status)
+        || (row.status.is_end() && ended.is_none())
+    {
+        return Err(Error::integrity(format!(
+            "the row of run {run} says {} after {} steps, its newest checkpoint does not: the row, or the checkpoints after it, were changed",
+            row.status, row.step
+        )));
+    }
+    let inputs: Value = serde_json::from_str(&runs::snapshot(store, &newest.inputs, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of run {run} cannot be read: {error}")))?;
+    if graph_core::walker::inputs_digest(&inputs) != newest.inputs {
+        return Err(Error::integrity(format!("the inputs that run {run} keeps were changed")));
+    }
+    let pins = Pins::read(&runs::snapshot(store, &newest.pins, "what it is pinned to")?)?;
+    if pins.text()?.0 != newest.pins {
+        return Err(Error::integrity(format!("what run {run} is pinned to was changed")));
+    }
+    for (digest, what) in [(&pins.graph_text, "the graph"), (&pins.manifest_text, "the manifest")] {
+        if Digest::of_bytes(runs::snapshot(store, digest, what)?.as_bytes()) != *digest {
+            return Err(Error::integrity(format!("{what} that run {run} keeps was changed")));
+        }
+    }
+    Ok(())
+}

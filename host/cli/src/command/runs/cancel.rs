@@ -1,0 +1,26 @@
+//! `graph-host runs cancel`.
+
+use std::path::Path;
+
+use graph_host::context::Context;
+use graph_host::driver::Control;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+
+use super::stop::{self, Waiting};
+
+/// Stop a run once the tasks under way are done; a resume goes on from there
+///
+/// The process that runs it is told by a file in the project, .ai/threads/RUN/cancel, which anything else may put there as
+/// well. A run that waits for an answer, or was cut short, is marked as cancelled.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+    stop::stop(&args.run, Control::Cancel, args.waiting, project, context)
+}

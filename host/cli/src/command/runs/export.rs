@@ -1,0 +1,77 @@
+//! `graph-host runs export`.
+
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use graph_host::archive;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::stores::Stores;
+use graph_host::{project, report};
+use graph_store::Holder;
+use serde_json::json;
+
+/// Write a whole run to a file, to be checked or kept elsewhere
+///
+/// The file is JSON lines: the run's row, the texts and records with their signatures, and a last line that tells whether
+/// it is whole.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+    /// The file; `-` for stdout, which is the default
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+    let (_, store, row) = Stores::to_read(project)?.find(&args.run)?;
+    let run = &row.run_id;
+    if store.holder(run)? != Holder::Nobody {
+        return Err(Error::storage(format!("run {run} goes on: wait until it has stopped, or stop it")));
+    }
+    let identity = context.home.identity()?;
+    // What another host has signed is checked by whoever imports it.
+    if row.key == identity.id() {
+        graph_host::audit::audit(&*store, &row, &identity.verifying_key())?;
+    }
+    let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") else {
+        if context.output.is_json() {
+            return Err(Error::usage("with --json the run has to go to a file: --output FILE"));
+        }
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        archive::write(&*store, &row, &identity, &mut out)?;
+        out.flush().map_err(|error| Error::storage(format!("stdout cannot be written: {error}")))?;
+        return Ok(Exit::Ok);
+    };
+    let failed = |error: &std::io::Error| Error::write("the file", path, error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
+    let records = {
+        let mut out = BufWriter::new(file.as_file_mut());
+        let records = archive::write(&*store, &row, &identity, &mut out)?;
+        out.flush().map_err(|error| failed(&error))?;
+        records
+    };
+    file.as_file().sync_all().map_err(|error| failed(&error))?;
+    let bytes = file.as_file().metadata().map_or(0, |found| found.len());
+    file.persist(path).map_err(|error| failed(&error.error))?;
+    if context.output.is_json() {
+        context.output.document(&json!({
+            "run_id": run,
+            "file": path.display().to_string(),
+            "records": records,
+            "bytes": bytes,
+            "key_id": row.key,
+        }))?;
+    } else {
+        context.output.line(format_args!(
+            "wrote run {run} to {}: {}, {bytes} bytes, signed by {}",
+            project::shown(path),
+            report::counted(records, "record"),
+            row.key.short()
+        ))?;
+    }
+    Ok(Exit::Ok)
+}

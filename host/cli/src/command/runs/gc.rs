@@ -1,0 +1,95 @@
+//! `graph-host runs gc`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::gc::{Policy, collect};
+use graph_host::output::printable;
+use graph_host::report::{counted, one_line};
+use graph_host::runs;
+
+use super::span::parse_span;
+
+/// Remove old runs and old checkpoints, and texts that no run needs any more
+///
+/// Without a choice, only texts that no run needs are removed. A run that a process holds is never touched, and one that
+/// could be resumed only with --all-statuses.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Runs that have not changed for this long, such as 12h, 30d
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    older_than: Option<Duration>,
+    /// All but the newest N runs of each graph; with --older-than, both have to hold
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    /// Of runs that have ended and stay, all but the newest N checkpoints; `verify` then says where the history begins
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoints: Option<u64>,
+    /// Runs that could be resumed too: interrupted, failed, cancelled, cut short
+    #[arg(long)]
+    all_statuses: bool,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+    // A missing database is no reason to make one.
+    drop(runs::open_to_read(project)?);
+    let store = runs::open(project)?;
+    let policy = Policy {
+        older_than: args.older_than,
+        keep: args.keep,
+        checkpoints: args.checkpoints.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+        all_statuses: args.all_statuses,
+        dry_run: args.dry_run,
+    };
+    let mut report = collect(&*store, project, policy, &context.home.identity()?)?;
+    if report.bytes > 0
+        && let Err(error) = store.compact()
+    {
+        report.left.push(format!("the room stays within the database for now: {error}"));
+    }
+    if context.output.is_json() {
+        let document = serde_json::to_value(&report).unwrap_or_default();
+        context.output.document(&document)?;
+        return Ok(Exit::Ok);
+    }
+    let verb = if report.dry_run { "would remove" } else { "removed" };
+    for run in &report.removed {
+        let status = run.status.as_str().replace('_', " ");
+        context.output.line(format_args!(
+            "{verb} run {}  {}  {status}, changed {}",
+            run.run_id,
+            one_line(&run.graph, 40),
+            run.updated_at
+        ))?;
+    }
+    for run in &report.pruned {
+        let count = counted(run.checkpoints, "checkpoint");
+        context.output.line(format_args!("{verb} the first {count} of run {}", run.run_id))?;
+    }
+    if report.texts > 0 {
+        context.output.line(format_args!("{verb} {} that no run needs", counted(report.texts, "text")))?;
+    }
+    if report.removed.is_empty() && report.pruned.is_empty() && report.texts == 0 {
+        context.output.line("there is nothing to remove")?;
+    } else if !report.dry_run {
+        context.output.line(format_args!("freed {}", size(report.bytes)))?;
+    }
+    for left in &report.left {
+        context.output.note(printable(left));
+    }
+    Ok(Exit::Ok)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_240 => format!("{bytes} bytes"),
+        10_240..10_485_760 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}

@@ -1,0 +1,91 @@
+//! `graph-host runs import`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use graph_host::archive;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::output::{self, styled};
+use graph_host::{report, runs};
+use serde_json::json;
+
+use super::verify::read_key;
+
+/// Take over a run from a file that `export` has written
+///
+/// Everything is checked before anything is stored: that the file is whole, every signature and every link between the
+/// records. A run that another host has made can be shown, verified and exported here; only that host can go on with it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The file; `-` for stdin
+    file: PathBuf,
+    /// The public key of the host that made the run. Without it, the key in the file is used, which shows that nothing was
+    /// changed since that key signed it, and not whose key it is
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+    let given = args.key.as_deref().map(read_key).transpose()?;
+    let mut file: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let open = File::open(&args.file).and_then(|file| {
+            if file.metadata()?.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+        });
+        Box::new(BufReader::new(open.map_err(|error| Error::read("the file", &args.file, &error))?))
+    };
+    let archive = archive::read(&mut *file, given)?;
+    let store = runs::open(project)?;
+    archive.store(&*store)?;
+    let own = context.home.identity()?.id() == archive.key.id();
+    let row = archive.row();
+    let standing = match (own, archive.carried) {
+        (true, _) => "own",
+        (false, false) => "given",
+        (false, true) => "carried",
+    };
+    if context.output.is_json() {
+        context.output.document(&json!({
+            "run_id": row.run_id,
+            "graph": row.graph_id,
+            "status": row.status,
+            "checkpoints": archive.audit.checkpoints,
+            "records": archive.audit.records,
+            "key_id": archive.key.id(),
+            "key": standing,
+            "row_is_signed": archive.row_is_signed,
+        }))?;
+        return Ok(Exit::Ok);
+    }
+    let whose = match standing {
+        "own" => "this host's own key",
+        "given" => "the key that you gave",
+        _ => "a key that came with the file",
+    };
+    context.output.line(format_args!(
+        "{} imported run {}: {}, signed by {}, {whose}",
+        styled(output::GOOD, "✓"),
+        row.run_id,
+        report::counted(archive.audit.checkpoints, "checkpoint"),
+        archive.key.id().short()
+    ))?;
+    if standing == "carried" {
+        context.output.warn(
+            "nobody here vouches for that key: get the public key of the host from its owner and check with \
+             runs verify --key FILE",
+        );
+    }
+    if !archive.row_is_signed {
+        context.output.warn("the file was not written by the host that made the run: names and times in listings are not signed");
+    }
+    if !own {
+        context.output.note(
+            "it can be shown, verified and exported here; only the host that made it can go on with it",
+        );
+    }
+    Ok(Exit::Ok)
+}

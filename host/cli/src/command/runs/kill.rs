@@ -1,0 +1,26 @@
+//! `graph-host runs kill`.
+
+use std::path::Path;
+
+use graph_host::context::Context;
+use graph_host::driver::Control;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+
+use super::stop::{self, Waiting};
+
+/// Stop a run at once and discard the tasks under way; a resume runs them again
+///
+/// The process that runs it is told by a file in the project, .ai/threads/RUN/kill. One on this machine that does not
+/// react is ended. A run that waits for an answer, or was cut short, is marked as killed.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+    stop::stop(&args.run, Control::Kill, args.waiting, project, context)
+}

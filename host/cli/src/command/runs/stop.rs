@@ -1,0 +1,214 @@
+//! Stopping a run from outside, for `runs cancel` and `runs kill`.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use graph_core::record::Status;
+use graph_host::context::Context;
+use graph_host::driver::Control;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::output::{self, styled};
+use graph_host::stores::{self, Stores};
+use graph_host::thread::{GRACE, Thread};
+use graph_host::{idle, resume, runs};
+use graph_store::{CheckpointStore, Holder, Owner, RunRow};
+use serde_json::json;
+
+use super::span::parse_span;
+
+/// How often to look whether the run has stopped.
+const PAUSE: Duration = Duration::from_millis(25);
+/// How long the system may take to end a process.
+const END: Duration = Duration::from_secs(5);
+
+/// How long to wait for the run to stop.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Waiting {
+    /// How long to wait until the run has stopped, such as 500ms, 30s, 2m
+    #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s")]
+    timeout: Duration,
+    /// Return as soon as the run has been asked to stop
+    #[arg(long, conflicts_with = "timeout")]
+    no_wait: bool,
+}
+
+/// What has become of the wish.
+struct Outcome {
+    row: RunRow,
+    /// Nobody ran the run: it was marked.
+    marked: bool,
+    /// Its process was ended from outside.
+    ended: Option<u32>,
+    /// It has stopped; otherwise it was asked to.
+    stopped: bool,
+}
+
+/// Stops a run, wherever it runs.
+pub(super) fn stop(
+    name: &str,
+    wish: Control,
+    waiting: Waiting,
+    project: &Path,
+    context: &Context,
+) -> Result<Exit> {
+    // Nothing is made where there is no such run.
+    let (kind, found, row) = Stores::to_read(project)?.find(name)?;
+    drop(found);
+    let store = stores::open(project, kind, context.home.identity()?, context.output)?;
+    if row.status.is_end() {
+        return Err(resume::finished(&row));
+    }
+    let thread = Thread::of(project, &row.run_id);
+    let outcome = match store.holder(&row.run_id)? {
+        Holder::Nobody => mark(&store, &row.run_id, wish, context)?,
+        holder => {
+            thread.ask(wish)?;
+            if waiting.no_wait {
+                Outcome { row, marked: false, ended: None, stopped: false }
+            } else {
+                await_stop(&store, row, &holder, wish, waiting.timeout, &thread, context)?
+            }
+        }
+    };
+    show(&outcome, wish, context)
+}
+
+/// Marks a run that nobody runs.
+fn mark(store: &Arc<dyn CheckpointStore>, run: &str, wish: Control, context: &Context) -> Result<Outcome> {
+    let row = runs::find(&**store, run)?;
+    if !matches!(row.status, Status::Running | Status::Interrupted) {
+        let message = format!("run {run} is not running: its status is {}", shown(row.status));
+        return Err(Error::new(Exit::Usage, "not_running", message)
+            .help(format!("nothing is to be stopped; go on with: graph-host resume {run}")));
+    }
+    context.block_on(idle::stop(run, wish, Arc::clone(store), context))??;
+    Ok(Outcome { row: runs::find(&**store, run)?, marked: true, ended: None, stopped: true })
+}
+
+/// Waits until whoever holds the run has given it back.
+fn await_stop(
+    store: &Arc<dyn CheckpointStore>,
+    row: RunRow,
+    holder: &Holder,
+    wish: Control,
+    timeout: Duration,
+    thread: &Thread,
+    context: &Context,
+) -> Result<Outcome> {
+    let run = row.run_id.as_str();
+    let began = Instant::now();
+    let mut ended = None;
+    loop {
+        if store.holder(run)? == Holder::Nobody {
+            break;
+        }
+        // A process ends itself if the run does not stop; one that cannot even do that is ended from here.
+        if wish == Control::Kill && ended.is_none() && began.elapsed() > (GRACE + END).min(timeout) {
+            let pid = end_process(&**store, run, holder)?;
+            ended = Some((pid, Instant::now()));
+        }
+        let patience = ended.map_or(began.elapsed() < timeout, |(_, at)| at.elapsed() < END);
+        if !patience {
+            let error = Error::new(
+                Exit::TimedOut,
+                "timed_out",
+                format!(
+                    "run {run} has been asked to stop and has not stopped within {} s",
+                    timeout.as_secs_f64()
+                ),
+            );
+            return Err(match wish {
+                Control::Cancel => error.help(format!(
+                    "it stops once the tasks under way are done; to discard them: graph-host runs kill {run}"
+                )),
+                Control::Kill => error.help("look at the process that holds it: graph-host runs show"),
+            });
+        }
+        std::thread::sleep(PAUSE);
+    }
+    // The process was gone before it could see it, or could not take it away.
+    thread.take_back(wish);
+    let now = runs::find(&**store, run)?;
+    let ended = ended.map(|(pid, _)| pid);
+    if now.status == Status::Running {
+        return Ok(Outcome { ended, ..mark(store, run, wish, context)? });
+    }
+    Ok(Outcome { row: now, marked: false, ended, stopped: true })
+}
+
+/// Ends the process that holds a run, after checking that it is that one.
+fn end_process(store: &dyn CheckpointStore, run: &str, holder: &Holder) -> Result<u32> {
+    let refuse = |why: String| {
+        Err(Error::storage(format!(
+            "run {run} does not stop, and its process cannot be ended from here: {why}"
+        )))
+    };
+    let Holder::Known(owner) = holder else {
+        return refuse("it has not said which one it is".to_owned());
+    };
+    if store.holder(run)? != *holder {
+        return refuse("another process has taken the run meanwhile".to_owned());
+    }
+    if owner.host != runs::this_process().host {
+        return refuse(format!("it is {owner}"));
+    }
+    if !store.lock_file(run).is_some_and(|lock| has_lock(owner, &lock)) {
+        return refuse(format!("process {} does not hold its lock", owner.pid));
+    }
+    let sent = Command::new("sh")
+        .args(["-c", "kill -KILL \"$1\"", "sh", &owner.pid.to_string()])
+        .output()
+        .map_err(|error| Error::storage(format!("the process {} cannot be ended: {error}", owner.pid)))?;
+    if sent.status.success() {
+        Ok(owner.pid)
+    } else {
+        refuse(String::from_utf8_lossy(&sent.stderr).trim().to_owned())
+    }
+}
+
+/// Whether a process has the lock's file open. A process id may have been given to another program since.
+fn has_lock(owner: &Owner, lock: &Path) -> bool {
+    let Ok(lock) = lock.canonicalize() else { return false };
+    let Ok(open) = std::fs::read_dir(format!("/proc/{}/fd", owner.pid)) else { return false };
+    open.flatten().any(|file| std::fs::read_link(file.path()).is_ok_and(|target| target == lock))
+}
+
+fn shown(status: Status) -> String {
+    status.as_str().replace('_', " ")
+}
+
+fn show(outcome: &Outcome, wish: Control, context: &Context) -> Result<Exit> {
+    let Outcome { row, marked, ended, stopped } = outcome;
+    let (run, status) = (&row.run_id, row.status);
+    if context.output.is_json() {
+        context.output.document(&json!({
+            "run_id": run,
+            "wish": match wish { Control::Cancel => "cancel", Control::Kill => "kill" },
+            "stopped": stopped,
+            "status": status,
+            "marked": marked,
+            "ended_process": ended,
+        }))?;
+        return Ok(Exit::Ok);
+    }
+    if !stopped {
+        context.output.line(format_args!("run {run} has been asked to stop"))?;
+        return Ok(Exit::Ok);
+    }
+    if let Some(pid) = ended {
+        context.output.warn(format_args!("process {pid} did not react and was ended"));
+    }
+    let how = if *marked {
+        format!("nobody runs {run}: it is now {}", shown(status))
+    } else {
+        format!("run {run} has stopped: {}", shown(status))
+    };
+    context.output.line(format_args!("{} {how}", styled(output::CAUTION, "■")))?;
+    if !status.is_end() {
+        context.output.note(format_args!("{} graph-host resume {run}", styled(output::DIM, "go on with:")));
+    }
+    Ok(Exit::Ok)
+}

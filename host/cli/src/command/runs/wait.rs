@@ -1,0 +1,100 @@
+//! `graph-host runs wait`.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use graph_core::record::Status;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::output::{self, printable, styled};
+use graph_host::stores::Stores;
+use graph_host::{report, runs};
+use graph_store::{CheckpointStore, Holder, RunRow};
+use serde_json::Value;
+
+use super::span::parse_span;
+use super::story;
+
+/// How often to look.
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+/// How long a run may be held by nobody, as on its way from one process to the next, before it counts as cut short.
+const HANDOVER: Duration = Duration::from_secs(2);
+
+/// Wait until a run has stopped; the exit code is what the run came to
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+    /// Give up after this time, such as 500ms, 30s, 2m, with exit code 124
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    timeout: Option<Duration>,
+}
+
+/// Looks whether a run still goes on.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    alone_since: Option<Instant>,
+}
+
+impl Watch {
+    /// Whether the run has stopped, or was cut short.
+    pub(super) fn has_stopped(&mut self, store: &dyn CheckpointStore, row: &RunRow) -> Result<bool> {
+        if row.status != Status::Running {
+            return Ok(true);
+        }
+        if store.holder(&row.run_id)? != Holder::Nobody {
+            self.alone_since = None;
+            return Ok(false);
+        }
+        Ok(self.alone_since.get_or_insert_with(Instant::now).elapsed() > HANDOVER)
+    }
+}
+
+pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
+    let (_, store, mut row) = Stores::to_read(project)?.find(&args.run)?;
+    let began = Instant::now();
+    let mut watch = Watch::default();
+    while !watch.has_stopped(&*store, &row)? {
+        let left = args.timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(Error::new(Exit::TimedOut, "timed_out", format!("run {} still goes on", row.run_id))
+                .details(serde_json::json!({ "run_id": row.run_id, "status": row.status })));
+        }
+        std::thread::sleep(PAUSE.min(left.unwrap_or(PAUSE)));
+        row = runs::find(&*store, &row.run_id)?;
+    }
+    outcome(&*store, &row, context)
+}
+
+/// Shows what a run has come to, as `run` does.
+pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Exit> {
+    let told = story::of(store, row, context)?;
+    if let Some(trouble) = &told.trouble {
+        return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
+    }
+    let summary = told.summary(store, row)?;
+    let output = context.output;
+    if output.is_json() {
+        output.document(&report::document(&row.run_id, &row.graph_id, &summary))?;
+        return Ok(report::exit(&summary));
+    }
+    if summary.status == Status::Running {
+        output.note(format_args!(
+            "{} run {} was cut short: nobody runs it",
+            styled(output::BAD, "✗"),
+            row.run_id
+        ));
+    } else {
+        output.note(report::verdict(&summary, None));
+    }
+    for line in report::aftermath(&row.run_id, &summary) {
+        output.note(line);
+    }
+    match &summary.output {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => output.line(printable(text))?,
+        Some(value) => output.line(report::pretty(value))?,
+    }
+    Ok(report::exit(&summary))
+}

@@ -1,0 +1,348 @@
+//! Giving back what the runs in a project's database take up. A run that is kept as files is a folder of its own, and
+//! goes with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use graph_core::digest::Digest;
+use graph_core::record::{ChannelStamp, Checkpoint, History, Pruning, SignedRecord, Status};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_store::{Cut, Freed, Holder, RunFilter, RunRow, Upkeep, Wanted};
+use serde::Serialize;
+
+use crate::context::now;
+use crate::error::{Error, Result};
+use crate::runs;
+use crate::thread::Thread;
+
+/// What is to go. Runs that somebody holds stay, whatever is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Policy {
+    /// Runs that have not changed for this long.
+    pub older_than: Option<Duration>,
+    /// All but so many of the newest of each graph. With `older_than`, both have to hold.
+    pub keep: Option<usize>,
+    /// Of the runs that stay, all but so many of the newest checkpoints.
+    pub checkpoints: Option<usize>,
+    /// Not only runs that have ended: those that could be resumed too.
+    pub all_statuses: bool,
+    /// Nothing is removed; it is only said what would be.
+    pub dry_run: bool,
+}
+
+/// A run that was removed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Removed {
+    /// Its id.
+    pub run_id: String,
+    /// Its graph.
+    pub graph: String,
+    /// Its status.
+    pub status: Status,
+    /// When it last changed.
+    pub updated_at: String,
+}
+
+/// A run whose first checkpoints were removed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pruned {
+    /// Its id.
+    pub run_id: String,
+    /// How many, of all namespaces.
+    pub checkpoints: u64,
+}
+
+/// What was done, or would be.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Nothing was done.
+    pub dry_run: bool,
+    /// Runs that are gone.
+    pub removed: Vec<Removed>,
+    /// Runs that have become shorter.
+    pub pruned: Vec<Pruned>,
+    /// Texts that no run needs any more.
+    pub texts: u64,
+    /// Bytes of records, values and texts that were removed.
+    pub bytes: u64,
+    /// What was left alone although it was asked for, and why.
+    pub left: Vec<String>,
+}
+
+/// Looks after the runs of a project.
+pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, identity: &SigningKey) -> Result<Report> {
+    let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
+    let rows = store.runs(&RunFilter::default())?;
+    let doomed = doomed(&rows, policy, now());
+    for row in rows.iter().filter(|row| !doomed.contains(row.run_id.as_str())) {
+        if let (Some(most), true) = (policy.checkpoints, row.status.is_end()) {
+            shorten(store, row, most.max(1), policy.dry_run, identity, &mut report)?;
+        }
+    }
+    let mut gone = BTreeSet::new();
+    for row in rows.iter().filter(|row| doomed.contains(row.run_id.as_str())) {
+        if remove(store, project, row, policy, &mut report)? {
+            gone.insert(row.run_id.clone());
+        }
+    }
+    sweep(store, &gone, policy.dry_run, &mut report)?;
+    Ok(report)
+}
+
+/// The runs that the policy is about. Rows come newest first.
+fn doomed(rows: &[RunRow], policy: Policy, now: Timestamp) -> BTreeSet<&str> {
+    if policy.older_than.is_none() && policy.keep.is_none() {
+        return BTreeSet::new();
+    }
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut doomed = BTreeSet::new();
+    for row in rows {
+        if !(row.status.is_end() || policy.all_statuses) {
+            continue;
+        }
+        let count = seen.entry(&row.graph_id).or_default();
+        *count += 1;
+        let beyond = policy.keep.is_none_or(|keep| *count > keep);
+        let old = policy.older_than.is_none_or(|span| now.since(row.updated_at) > span);
+        if beyond && old {
+            doomed.insert(row.run_id.as_str());
+        }
+    }
+    doomed
+}
+
+fn remove(
+    store: &dyn Upkeep,
+    project: &Path,
+    row: &RunRow,
+    policy: Policy,
+    report: &mut Report,
+) -> Result<bool> {
+    let run = &row.run_id;
+    if policy.dry_run {
+        if store.holder(run)? != Holder::Nobody {
+            report.left.push(format!("run {run} is held by a process"));
+            return Ok(false);
+        }
+    } else {
+        let guard = match store.acquire(run, &runs::this_process()) {
+            Ok(guard) => guard,
+            Err(graph_store::AcquireError::Held { .. }) => {
+                report.left.push(format!("run {run} is held by a process"));
+                return Ok(false);
+            }
+            Err(graph_store::AcquireError::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        // Somebody may have gone on with it since it was listed.
+        let now = runs::find(store, run)?;
+        if now != *row {
+            report.left.push(format!("run {run} has changed meanwhile"));
+            return Ok(false);
+        }
+        report.bytes = report.bytes.saturating_add(store.remove_run(&guard)?.bytes);
+        Thread::of(project, run).remove();
+    }
+    report.removed.push(Removed {
+        run_id: run.clone(),
+        graph: row.graph_id.clone(),
+        status: row.status,
+        updated_at: row.updated_at.to_string(),
+    });
+    Ok(true)
+}
+
+/// Removes all but the newest checkpoints of a run that has ended, in each of its namespaces.
+fn shorten(
+    store: &dyn Upkeep,
+    row: &RunRow,
+    most: usize,
+    dry_run: bool,
+    identity: &SigningKey,
+    report: &mut Report,
+) -> Result<()> {
+    let run = &row.run_id;
+    let mut checkpoints = 0;
+    let mut guard = None;
+    for namespace in store.namespaces(run)? {
+        let Some(plan) = plan(store, row, &namespace, most, identity, report)? else { continue };
+        checkpoints += plan.removed;
+        if dry_run {
+            continue;
+        }
+        if guard.is_none() {
+            guard = match store.acquire(run, &runs::this_process()) {
+                Ok(taken) => Some(taken),
+                Err(graph_store::AcquireError::Held { .. }) => {
+                    report.left.push(format!("run {run} is held by a process"));
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            };
+        }
+        let Some(guard) = &guard else { continue };
+        let note = plan
+            .pruning
+            .sign(identity)
+            .and_then(|signed| serde_json::to_string(&signed))
+            .map_err(|error| Error::storage(format!("the removal cannot be written down: {error}")))?;
+        let channels: Vec<_> = plan
+            .channels
+            .iter()
+            .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
+            .collect();
+        let cut = Cut { first: plan.pruning.first_sequence, channels: &channels, note: &note };
+        let Freed { bytes, .. } = store.prune(guard, &namespace, &cut)?;
+        report.bytes = report.bytes.saturating_add(bytes);
+    }
+    if checkpoints > 0 {
+        report.pruned.push(Pruned { run_id: run.clone(), checkpoints });
+    }
+    Ok(())
+}
+
+/// Where a namespace is to be cut.
+struct Plan {
+    pruning: Pruning,
+    removed: u64,
+    /// The channels at the first checkpoint that stays.
+    channels: BTreeMap<String, ChannelStamp>,
+}
+
+fn plan(
+    store: &dyn Upkeep,
+    row: &RunRow,
+    namespace: &str,
+    most: usize,
+    identity: &SigningKey,
+    report: &mut Report,
+) -> Result<Option<Plan>> {
+    let run = &row.run_id;
+    if row.key != identity.id() {
+        report.left.push(format!("run {run} was signed by another host, which alone can shorten it"));
+        return Ok(None);
+    }
+    let (mut verifier, before) = runs::verifier(store, run, namespace, identity.verifying_key())?;
+    let mut line: Vec<(Checkpoint, SignedRecord)> = Vec::new();
+    runs::each_checkpoint_in(store, run, namespace, |record| {
+        // What is not intact is evidence: it is not touched, and the command fails.
+        let checkpoint =
+            verifier.checkpoint(record).map_err(|error| runs::broken(run, record.sequence, &error))?;
+        line.push((checkpoint, SignedRecord { values: Vec::new(), ..record.clone() }));
+        Ok(())
+    })?;
+    let mut first = line.len().saturating_sub(most);
+    while first > 0 && !stands_alone(&line, first) {
+        first -= 1;
+    }
+    let (Some((start, record)), Some((_, newest))) = (line.get(first), line.last()) else { return Ok(None) };
+    if first == 0 {
+        return Ok(None);
+    }
+    let removed = u64::try_from(first).unwrap_or(u64::MAX);
+    let removed_before = before.as_ref().map_or(0, |before| before.removed);
+    let mut history = before.as_ref().map(History::after).unwrap_or_default();
+    line[..first].iter().for_each(|(checkpoint, _)| history.push(checkpoint));
+    let (visited, warnings) = history.into_newest();
+    let pruning = Pruning {
+        at: now(),
+        first: record.digest,
+        first_sequence: record.sequence,
+        namespace: namespace.to_owned(),
+        newest: newest.digest,
+        newest_sequence: newest.sequence,
+        removed: removed_before.saturating_add(removed),
+        run: run.clone(),
+        visited,
+        warnings,
+    };
+    Ok(Some(Plan { pruning, removed, channels: start.channels.clone() }))
+}
+
+/// Whether the checkpoints from this place on need no value that is not part of the state at the first of them.
+fn stands_alone(line: &[(Checkpoint, SignedRecord)], first: usize) -> bool {
+    let (start, record) = &line[first];
+    line[first + 1..].iter().all(|(checkpoint, later)| {
+        let goes_back = restored(later).is_some_and(|restored| restored < record.sequence);
+        !goes_back
+            && checkpoint.channels.iter().all(|(channel, stamp)| {
+                let at_start = start.channels.get(channel);
+                let same_base = || at_start.is_some_and(|known| known.base == stamp.base);
+                let same = || at_start == Some(stamp);
+                (stamp.base > record.sequence || same_base()) && (stamp.version > record.sequence || same())
+            })
+    })
+}
+
+/// The earlier checkpoint that a checkpoint goes back to, if it does.
+fn restored(record: &SignedRecord) -> Option<u64> {
+    let body: serde_json::Value = serde_json::from_str(&record.body).ok()?;
+    body.pointer("/source/update/restored/sequence")?.as_u64()
+}
+
+/// Removes the texts that no run names. `gone` are runs that would be gone already if this were not a dry run.
+fn sweep(store: &dyn Upkeep, gone: &BTreeSet<String>, dry_run: bool, report: &mut Report) -> Result<()> {
+    let mark = store.mark()?;
+    let mut needed: BTreeSet<Digest> = BTreeSet::new();
+    for row in store.runs(&RunFilter::default())? {
+        if dry_run && gone.contains(&row.run_id) {
+            continue;
+        }
+        // A process that goes on with a run may be about to name a text that nothing names yet.
+        if store.holder(&row.run_id)? != Holder::Nobody {
+            report.left.push(format!("texts that no run needs stay while run {} goes on", row.run_id));
+            return Ok(());
+        }
+        needed.extend(runs::texts(store, &row)?);
+    }
+    let mut orphans = store.snapshots()?;
+    orphans.retain(|digest| !needed.contains(digest));
+    if dry_run {
+        report.texts = u64::try_from(orphans.len()).unwrap_or(u64::MAX);
+        return Ok(());
+    }
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    match store.remove_snapshots(&orphans, mark)? {
+        Some(freed) => {
+            report.texts = freed.records;
+            report.bytes = report.bytes.saturating_add(freed.bytes);
+        }
+        None => report
+            .left
+            .push("texts that no run needs stay: somebody has changed something meanwhile".to_owned()),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn keep_counts_by_graph_and_both_conditions_have_to_hold() {
+        let new = graph_store::conformance::sample::run;
+        let row = |id: &str, graph: &str, status, at| {
+            let mut row = new(id).row;
+            (row.graph_id, row.status, row.updated_at) = (graph.to_owned(), status, Timestamp(at));
+            row
+        };
+        let rows = [
+            row("a3", "a", Status::Completed, 900),
+            row("b1", "b", Status::Completed, 100),
+            row("a2", "a", Status::Failed, 100),
+            row("a1", "a", Status::CompletedWithErrors, 100),
+        ];
+        let doomed = |policy| doomed(&rows, policy, Timestamp(1000)).into_iter().collect::<Vec<_>>();
+        let old = Some(Duration::from_millis(500));
+        assert_eq!(doomed(Policy::default()), [""; 0]);
+        assert_eq!(doomed(Policy { older_than: old, ..Policy::default() }), ["a1", "b1"]);
+        assert_eq!(doomed(Policy { keep: Some(1), ..Policy::default() }), ["a1"]);
+        assert_eq!(doomed(Policy { keep: Some(1), all_statuses: true, ..Policy::default() }), ["a1", "a2"]);
+        assert_eq!(doomed(Policy { keep: Some(0), older_than: old, ..Policy::default() }), ["a1", "b1"]);
+    }
+}

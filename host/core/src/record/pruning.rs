@@ -1,0 +1,153 @@
+//! What a host says when it has removed the beginning of a run's history, so that a removal by anybody else shows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, DomainHasher};
+use crate::time::Timestamp;
+use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
+
+const DOMAIN: &str = "graph-host/pruning/v1";
+
+/// The checkpoints of a namespace before one of them were removed. What was to be known of them beside their values is
+/// kept here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pruning {
+    /// When.
+    pub at: Timestamp,
+    /// The first checkpoint that was kept: its record digest.
+    pub first: Digest,
+    /// And its number.
+    pub first_sequence: u64,
+    /// The namespace.
+    pub namespace: String,
+    /// The newest checkpoint at that time: its record digest. A history that lacks it was cut at its end as well.
+    pub newest: Digest,
+    /// And its number.
+    pub newest_sequence: u64,
+    /// How many checkpoints were removed, those of earlier removals included.
+    pub removed: u64,
+    /// The run.
+    pub run: String,
+    /// The nodes visited in the removed checkpoints, in order.
+    pub visited: Vec<String>,
+    /// The warnings of the removed checkpoints, in order.
+    pub warnings: Vec<String>,
+}
+
+/// A [`Pruning`] with the host's signature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignedPruning {
+    /// The text that is signed, in JSON.
+    pub body: String,
+    /// The key that signed.
+    pub key_id: KeyId,
+    /// The signature over the digest of the text.
+    pub signature: Signature,
+}
+
+/// What is said about a removal cannot be believed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PruningError {
+    /// It cannot be read.
+    #[error("what is said about removed checkpoints of run {run} cannot be read: {reason}")]
+    Malformed {
+        /// The run.
+        run: String,
+        /// Why.
+        reason: String,
+    },
+    /// The key has not signed it.
+    #[error("the removal of checkpoints of run {run} is not signed by the key {key}")]
+    Signature {
+        /// The run.
+        run: String,
+        /// The key that was expected.
+        key: KeyId,
+    },
+    /// It is about something else.
+    #[error("what is said about removed checkpoints of run {run} is about run {found}")]
+    Misplaced {
+        /// The run.
+        run: String,
+        /// What it is about.
+        found: String,
+    },
+}
+
+impl Pruning {
+    /// Signs it.
+    pub fn sign(&self, key: &SigningKey) -> Result<SignedPruning, serde_json::Error> {
+        let body = serde_json::to_string(self)?;
+        let signature = key.sign_digest(DOMAIN, &digest_of(&body));
+        Ok(SignedPruning { body, key_id: key.id(), signature })
+    }
+}
+
+impl SignedPruning {
+    /// Reads the text that a store keeps, and checks that the key has signed it, for this namespace of this run.
+    pub fn open(text: &str, key: &VerifyingKey, run: &str, namespace: &str) -> Result<Pruning, PruningError> {
+        let malformed = |error: serde_json::Error| PruningError::Malformed {
+            run: run.to_owned(),
+            reason: error.to_string(),
+        };
+        let signed: Self = serde_json::from_str(text).map_err(malformed)?;
+        let digest = digest_of(&signed.body);
+        if signed.key_id != key.id() || !key.verify_digest(DOMAIN, &digest, &signed.signature) {
+            return Err(PruningError::Signature { run: run.to_owned(), key: key.id() });
+        }
+        let pruning: Pruning = serde_json::from_str(&signed.body).map_err(malformed)?;
+        if (pruning.run.as_str(), pruning.namespace.as_str()) != (run, namespace) {
+            let found = format!("{}, namespace `{}`", pruning.run, pruning.namespace);
+            return Err(PruningError::Misplaced { run: run.to_owned(), found });
+        }
+        Ok(pruning)
+    }
+
+    /// Reads the text that a store keeps without checking anything: to show what another host has done.
+    pub fn decode(text: &str) -> Result<Pruning, serde_json::Error> {
+        serde_json::from_str::<Self>(text).and_then(|signed| serde_json::from_str(&signed.body))
+    }
+}
+
+fn digest_of(body: &str) -> Digest {
+    DomainHasher::new(DOMAIN).field(body.as_bytes()).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn it_holds_for_one_namespace_of_one_run_and_one_key() {
+        let key = SigningKey::from_seed(&[1; 32]);
+        let pruning = Pruning {
+            at: Timestamp(5),
+            first: Digest::of_bytes(b"first"),
+            first_sequence: 4,
+            namespace: String::new(),
+            newest: Digest::of_bytes(b"newest"),
+            newest_sequence: 9,
+            removed: 4,
+            run: "r".to_owned(),
+            visited: vec!["a".to_owned()],
+            warnings: Vec::new(),
+        };
+        let text = serde_json::to_string(&pruning.sign(&key).unwrap()).unwrap();
+        assert_eq!(SignedPruning::open(&text, &key.verifying_key(), "r", ""), Ok(pruning.clone()));
+        assert_eq!(SignedPruning::decode(&text).unwrap(), pruning);
+        let open = |text: &str, run, namespace| {
+            SignedPruning::open(text, &key.verifying_key(), run, namespace).unwrap_err()
+        };
+        assert!(matches!(open(&text, "s", ""), PruningError::Misplaced { .. }));
+        assert!(matches!(open(&text, "r", "x"), PruningError::Misplaced { .. }));
+        let moved = text.replace("first_sequence\\\":4", "first_sequence\\\":5");
+        assert_ne!(moved, text);
+        assert!(matches!(open(&moved, "r", ""), PruningError::Signature { .. }));
+        assert!(matches!(open("{}", "r", ""), PruningError::Malformed { .. }));
+        let other = SigningKey::from_seed(&[2; 32]).verifying_key();
+        assert!(matches!(SignedPruning::open(&text, &other, "r", ""), Err(PruningError::Signature { .. })));
+    }
+}

@@ -1,0 +1,195 @@
+//! Whole runs taken over, and room given back.
+
+use super::UpkeepSubject;
+use super::sample::{
+    checkpoint, commit, digest, everything, full_run, owner, run, segment, snapshot, status, task, whole,
+    within,
+};
+use crate::error::{CommitError, CreateRunError, ImportError, ReadError, RemoveError};
+use crate::store::{At, CheckpointStore, Holder, Upkeep, Wanted};
+use crate::upkeep::Cut;
+
+/// What makes a fresh place.
+type FreshUpkeep<'a> = &'a dyn Fn() -> Box<dyn UpkeepSubject>;
+
+/// A store with the run `r`.
+fn filled_place(subject: &dyn UpkeepSubject) -> Box<dyn Upkeep> {
+    let store = subject.open();
+    store.create_run(&run("r")).unwrap();
+    store
+}
+
+fn wanted(channel: &str, base: u64, version: u64) -> Wanted<'_> {
+    Wanted { channel, base, version }
+}
+
+/// Four checkpoints: `log` grows, `text` is replaced at 2, `once` is written at 0 and never again.
+fn fill(store: &dyn CheckpointStore) {
+    commit(
+        store,
+        "r",
+        &[checkpoint("r", 0, vec![whole("log", 0, "[0]"), whole("once", 0, "1"), whole("text", 0, "\"a\"")])],
+    );
+    commit(store, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")])]);
+    commit(store, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]"), whole("text", 2, "\"b\"")])]);
+    commit(store, "r", &[checkpoint("r", 3, vec![segment("log", 3, "[3]")]), status("r", 3, "done")]);
+}
+
+pub fn a_cut_history_keeps_what_the_rest_needs(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let store = filled_place(&*subject);
+    fill(&*store);
+    commit(&*store, "r", &[within("child", checkpoint("r", 0, vec![whole("log", 0, "[]")]))]);
+    let before = store.checkpoints("r", "", Some(2), 10).unwrap();
+    let child = store.checkpoints("r", "child", None, 10).unwrap();
+    let (row, pending) = (store.run("r").unwrap(), store.pending("r", "").unwrap());
+    let guard = store.acquire("r", &owner(1)).unwrap();
+    let channels = [wanted("log", 0, 2), wanted("once", 0, 0), wanted("text", 2, 2)];
+    assert_eq!(store.pruning("r", "").unwrap(), None);
+    let freed = store.prune(&guard, "", &Cut { first: 2, channels: &channels, note: "said" }).unwrap();
+    assert_eq!(freed.records, 2);
+    assert!(freed.bytes > 0);
+    let other = subject.open();
+    assert_eq!(other.pruning("r", "").unwrap().as_deref(), Some("said"));
+    assert_eq!(other.pruning("r", "child").unwrap(), None);
+    let left = other.checkpoints("r", "", None, 10).unwrap();
+    assert_eq!(left.iter().map(|record| record.sequence).collect::<Vec<_>>(), [2, 3]);
+    let brought = [
+        whole("log", 0, "[0]"),
+        segment("log", 1, "[1]"),
+        segment("log", 2, "[2]"),
+        whole("once", 0, "1"),
+        whole("text", 2, "\"b\""),
+    ];
+    assert_eq!(left[0].values, brought);
+    assert_eq!(left[1..], before);
+    // What stands at the end is what stood there before.
+    let values = other.values("r", "", &[wanted("log", 0, 3), wanted("once", 0, 0), wanted("text", 2, 2)]);
+    assert_eq!(values.unwrap().len(), 6);
+    assert!(matches!(other.values("r", "", &[wanted("text", 0, 0)]), Err(ReadError::MissingValue { .. })));
+    assert_eq!(other.checkpoint("r", "", At::Sequence(1)).unwrap(), None);
+    assert_eq!((other.run("r").unwrap(), other.pending("r", "").unwrap()), (row, pending));
+    assert_eq!(other.checkpoints("r", "child", None, 10).unwrap(), child);
+    // It goes on from there, and can be cut again.
+    commit(&*store, "r", &[checkpoint("r", 4, vec![segment("log", 4, "[4]")])]);
+    let channels = [wanted("log", 0, 4), wanted("once", 0, 0), wanted("text", 2, 2)];
+    store.prune(&guard, "", &Cut { first: 4, channels: &channels, note: "again" }).unwrap();
+    assert_eq!(store.checkpoints("r", "", None, 10).unwrap().len(), 1);
+    assert_eq!(store.values("r", "", &[wanted("log", 0, 4)]).unwrap().len(), 5);
+    assert_eq!(store.pruning("r", "").unwrap().as_deref(), Some("again"));
+}
+
+pub fn a_cut_that_cannot_be_made_changes_nothing(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let store = filled_place(&*subject);
+    fill(&*store);
+    let before = format!("{:?}", everything(&*store, "r", &["", "child"]));
+    let guard = store.acquire("r", &owner(1)).unwrap();
+    let channels = [wanted("log", 0, 2)];
+    for (namespace, first) in [("", 7), ("child", 2)] {
+        let cut = Cut { first, channels: if namespace.is_empty() { &channels } else { &[] }, note: "n" };
+        let refused = store.prune(&guard, namespace, &cut).unwrap_err();
+        assert!(matches!(refused, RemoveError::NoCheckpoint { .. }), "{refused}");
+    }
+    let missing = [wanted("log", 0, 9)];
+    let refused = store.prune(&guard, "", &Cut { first: 2, channels: &missing, note: "n" }).unwrap_err();
+    assert!(matches!(refused, RemoveError::Read(ReadError::MissingValue { .. })), "{refused}");
+    assert_eq!(format!("{:?}", everything(&*store, "r", &["", "child"])), before);
+    assert_eq!(store.pruning("r", "").unwrap(), None);
+}
+
+pub fn a_removed_run_is_gone(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let store = filled_place(&*subject);
+    store.create_run(&full_run("s")).unwrap();
+    fill(&*store);
+    commit(&*store, "s", &[checkpoint("s", 0, vec![whole("log", 0, "[]")])]);
+    let bystander = format!("{:?}", everything(&*store, "s", &[""]));
+    let guard = store.acquire("r", &owner(1)).unwrap();
+    let freed = store.remove_run(&guard).unwrap();
+    assert_eq!(freed.records, 5);
+    assert!(freed.bytes > 0);
+    let other = subject.open();
+    assert_eq!(other.run("r").unwrap(), None);
+    assert_eq!(other.checkpoints("r", "", None, 10).unwrap(), []);
+    assert_eq!(other.pending("r", "").unwrap(), []);
+    assert_eq!(other.namespaces("r").unwrap(), [""; 0]);
+    assert_eq!(store.remove_run(&guard), Err(RemoveError::NotFound { run: "r".to_owned() }));
+    drop(guard);
+    assert_eq!(format!("{:?}", everything(&*other, "s", &[""])), bystander);
+    // The id is free again, and nothing of the first run comes back.
+    other.create_run(&run("r")).unwrap();
+    assert_eq!(other.checkpoints("r", "", None, 10).unwrap(), []);
+    assert_eq!(other.holder("r").unwrap(), Holder::Nobody);
+}
+
+pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let store = filled_place(&*subject);
+    fill(&*store);
+    commit(
+        &*store,
+        "r",
+        &[
+            within("child", checkpoint("r", 0, vec![whole("log", 0, "[]")])),
+            within("child", task("r", 0, "child/1.0", "done")),
+        ],
+    );
+    assert_eq!(store.namespaces("r").unwrap(), ["", "child"]);
+    let mut records = Vec::new();
+    for namespace in ["", "child"] {
+        records.extend(store.checkpoints("r", namespace, None, 100).unwrap());
+        records.extend(store.pending("r", namespace).unwrap());
+    }
+    let whole_run = format!("{:?}", everything(&*store, "r", &["", "child"]));
+    let mut new = run("r");
+    new.row = store.run("r").unwrap().unwrap();
+    new.snapshots = vec![snapshot("graph", "config: {}\n")];
+    let said = [(String::new(), "said".to_owned())];
+
+    let elsewhere = fresh();
+    let there = elsewhere.open();
+    there.import_run(&new, &records, &said).unwrap();
+    let again = elsewhere.open();
+    assert_eq!(format!("{:?}", everything(&*again, "r", &["", "child"])), whole_run);
+    assert_eq!(again.pruning("r", "").unwrap().as_deref(), Some("said"));
+    assert_eq!(again.snapshot(&digest("graph")).unwrap().as_deref(), Some("config: {}\n"));
+    assert_eq!(again.namespaces("r").unwrap(), ["", "child"]);
+    let refused = again.import_run(&new, &records, &said).unwrap_err();
+    assert_eq!(refused, ImportError::Create(CreateRunError::Exists { run: "r".to_owned() }));
+
+    let third = fresh();
+    let third = third.open();
+    records.reverse();
+    let refused = third.import_run(&new, &records, &[]).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            ImportError::Commit(CommitError::Superseded { .. } | CommitError::NotUnderNewest { .. })
+        ),
+        "{refused}"
+    );
+    assert_eq!(third.run("r").unwrap(), None);
+    assert_eq!(third.snapshot(&digest("graph")).unwrap(), None);
+}
+
+pub fn texts_are_removed_unless_somebody_has_changed_something(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let (one, two) = (subject.open(), subject.open());
+    for name in ["a", "b", "c"] {
+        one.put_snapshot(&digest(name), name).unwrap();
+    }
+    let mut all = one.snapshots().unwrap();
+    all.sort_unstable();
+    let mut expected = [digest("a"), digest("b"), digest("c")];
+    expected.sort_unstable();
+    assert_eq!(all, expected);
+    let mark = one.mark().unwrap();
+    two.create_run(&run("r")).unwrap();
+    assert_eq!(one.remove_snapshots(&[digest("a")], mark).unwrap(), None);
+    assert_eq!(two.snapshot(&digest("a")).unwrap().as_deref(), Some("a"));
+    let mark = one.mark().unwrap();
+    let freed = one.remove_snapshots(&[digest("a"), digest("c"), digest("d")], mark).unwrap().unwrap();
+    assert_eq!((freed.records, freed.bytes), (2, 2));
+    assert_eq!(two.snapshots().unwrap(), [digest("b")]);
+}

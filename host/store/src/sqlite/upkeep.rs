@@ -1,0 +1,237 @@
+//! Taking over whole runs, and giving back what runs take up.
+
+use graph_core::digest::Digest;
+use graph_core::record::SignedRecord;
+use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
+
+use super::sql;
+use super::store::{SqliteStore, Write};
+use super::write::{Stop, insert_row, number, write_namespace, write_values};
+use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
+use crate::plan;
+use crate::run::NewRun;
+use crate::store::Synchronous;
+use crate::upkeep::{Cut, Freed, Mark};
+
+/// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
+mod whole {
+    pub(super) const SNAPSHOTS: &str = "SELECT digest FROM snapshots ORDER BY digest";
+    pub(super) const REMOVE_SNAPSHOT: &str =
+        "DELETE FROM snapshots WHERE digest = ?1 RETURNING length(CAST(text AS BLOB))";
+    pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
+    pub(super) const NAMESPACES: &str = "SELECT c.namespace FROM runs r JOIN checkpoints c ON c.run = r.id WHERE r.run_id = ?1 \
+         UNION SELECT p.namespace FROM runs r JOIN pending p ON p.run = r.id WHERE r.run_id = ?1 ORDER BY 1";
+    pub(super) const LENGTH_OF_CHECKPOINTS: &str =
+        "SELECT count(*), ifnull(sum(length(CAST(body AS BLOB))), 0) FROM checkpoints WHERE run = ?1";
+    pub(super) const LENGTH_OF_PENDING: &str =
+        "SELECT count(*), ifnull(sum(length(CAST(body AS BLOB))), 0) FROM pending WHERE run = ?1";
+    pub(super) const LENGTH_OF_VALUES: &str = "SELECT 0, ifnull(sum(length(CAST(v.json AS BLOB))), 0) \
+         FROM checkpoints c CROSS JOIN channel_values v \
+         ON v.id >= c.first_value AND v.id < c.first_value + c.value_count WHERE c.run = ?1";
+    pub(super) const REMOVE_VALUES: &str = "DELETE FROM channel_values WHERE id IN (SELECT v.id FROM checkpoints c \
+         CROSS JOIN channel_values v ON v.id >= c.first_value AND v.id < c.first_value + c.value_count \
+         WHERE c.run = ?1 AND c.namespace = ?2 AND c.sequence <= ?3)";
+    pub(super) const REMOVE_CHECKPOINTS: &str =
+        "DELETE FROM checkpoints WHERE run = ?1 AND namespace = ?2 AND sequence < ?3";
+    pub(super) const MOVE_VALUES: &str = "UPDATE checkpoints SET first_value = ?4, value_count = ?5 \
+         WHERE run = ?1 AND namespace = ?2 AND sequence = ?3";
+    pub(super) const REMOVE_RUN: &str = "DELETE FROM runs WHERE id = ?1";
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// The run's number.
+fn key(connection: &Connection, run: &str) -> SqlResult<Option<i64>> {
+    connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional()
+}
+
+/// How many records a run has, and how long they are with their values.
+fn size(connection: &Connection, id: i64) -> SqlResult<Freed> {
+    let mut size = Freed::default();
+    for statement in [whole::LENGTH_OF_CHECKPOINTS, whole::LENGTH_OF_PENDING, whole::LENGTH_OF_VALUES] {
+        size += connection.prepare_cached(statement)?.query_row([id], |row| {
+            Ok(Freed { records: unsigned(row.get(0)?), bytes: unsigned(row.get(1)?) })
+        })?;
+    }
+    Ok(size)
+}
+
+impl SqliteStore {
+    pub(super) fn read_namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
+        let database = self.lock();
+        let read = || {
+            database
+                .connection
+                .prepare_cached(whole::NAMESPACES)?
+                .query_map([run], |row| row.get(0))?
+                .collect::<SqlResult<Vec<_>>>()
+        };
+        read().map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn read_pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
+        let database = self.lock();
+        // A file that was opened for reading alone may be from before there were any.
+        let read = || match database.connection.prepare_cached(sql::PRUNING) {
+            Err(error) if error.to_string().contains("no such table") => Ok(None),
+            statement => statement?.query_row([run, namespace], |row| row.get(0)).optional(),
+        };
+        read().map_err(|error: rusqlite::Error| self.fault(&error).into())
+    }
+
+    pub(super) fn read_snapshots(&self) -> Result<Vec<Digest>, ReadError> {
+        let database = self.lock();
+        let read = || {
+            database
+                .connection
+                .prepare_cached(whole::SNAPSHOTS)?
+                .query_map([], |row| row.get(0).map(Digest::from_bytes))?
+                .collect::<SqlResult<Vec<_>>>()
+        };
+        read().map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn read_mark(&self) -> Result<Mark, ReadError> {
+        let database = self.lock();
+        mark(&database.connection).map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn write_import(
+        &self,
+        run: &NewRun,
+        records: &[SignedRecord],
+        prunings: &[(String, String)],
+    ) -> Result<(), ImportError> {
+        plan::check_row(&run.row)?;
+        let database = self.writer(Synchronous::Full)?;
+        let connection = &database.connection;
+        let failed = |error: rusqlite::Error| ImportError::from(self.fault(&error));
+        let write = Write::begin(connection).map_err(failed)?;
+        insert_row(connection, run).map_err(|stop| match stop {
+            Stop::Refused(error) => ImportError::Create(error),
+            Stop::Failed(error) => failed(error),
+        })?;
+        let run = &run.row.run_id;
+        let id = key(connection, run).map_err(failed)?;
+        let id = id.ok_or_else(|| CommitError::NotFound { run: run.clone() })?;
+        for plan in &plan::plan(run, records, |_| Ok(None))? {
+            write_namespace(connection, id, 0, plan).map_err(failed)?;
+        }
+        for (namespace, note) in prunings {
+            put_pruning(connection, id, namespace, note).map_err(failed)?;
+        }
+        write.commit().map_err(failed)
+    }
+
+    pub(super) fn remove_all(&self, run: &str) -> Result<Freed, RemoveError> {
+        let mut database = self.writer(Synchronous::Full)?;
+        let connection = &database.connection;
+        let remove = || {
+            let write = Write::begin(connection)?;
+            let Some(id) = key(connection, run)? else { return Ok(None) };
+            let freed = size(connection, id)?;
+            connection.prepare_cached(whole::REMOVE_RUN)?.execute([id])?;
+            write.commit().map(|()| Some(freed))
+        };
+        let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error))?;
+        database.lengths.forget(run);
+        removed.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })
+    }
+
+    pub(super) fn cut_history(
+        &self,
+        run: &str,
+        namespace: &str,
+        cut: &Cut<'_>,
+    ) -> Result<Freed, RemoveError> {
+        // The run is held: nobody writes between this and what follows.
+        let values = self.read_values(run, namespace, cut.channels)?;
+        let database = self.writer(Synchronous::Full)?;
+        let connection = &database.connection;
+        let remove = || {
+            let write = Write::begin(connection)?;
+            let Some(id) = key(connection, run)? else { return Ok(None) };
+            let before = size(connection, id)?;
+            connection.prepare_cached(whole::REMOVE_VALUES)?.execute(params![
+                id,
+                namespace,
+                number(cut.first)
+            ])?;
+            connection.prepare_cached(whole::REMOVE_CHECKPOINTS)?.execute(params![
+                id,
+                namespace,
+                number(cut.first)
+            ])?;
+            let (first_value, count) = write_values(connection, id, namespace, &values)?;
+            let moved = connection.prepare_cached(whole::MOVE_VALUES)?.execute(params![
+                id,
+                namespace,
+                number(cut.first),
+                first_value,
+                count
+            ])?;
+            if moved != 1 {
+                // Dropping the transaction brings everything back.
+                return Ok(None);
+            }
+            put_pruning(connection, id, namespace, cut.note)?;
+            let after = size(connection, id)?;
+            write.commit()?;
+            Ok(Some(Freed {
+                records: before.records.saturating_sub(after.records),
+                bytes: before.bytes.saturating_sub(after.bytes),
+            }))
+        };
+        let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error))?;
+        removed.ok_or_else(|| RemoveError::NoCheckpoint {
+            run: run.to_owned(),
+            namespace: namespace.to_owned(),
+            sequence: cut.first,
+        })
+    }
+
+    pub(super) fn remove_texts(&self, digests: &[Digest], since: Mark) -> Result<Option<Freed>, RemoveError> {
+        let database = self.writer(Synchronous::Full)?;
+        let connection = &database.connection;
+        let remove = || {
+            let write = Write::begin(connection)?;
+            // From here on nobody else can write.
+            if mark(connection)? != since {
+                return Ok(None);
+            }
+            let mut freed = Freed::default();
+            let mut statement = connection.prepare_cached(whole::REMOVE_SNAPSHOT)?;
+            for digest in digests {
+                let length: Option<i64> =
+                    statement.query_row([digest.as_bytes()], |row| row.get(0)).optional()?;
+                if let Some(length) = length {
+                    freed += Freed { records: 1, bytes: unsigned(length) };
+                }
+            }
+            drop(statement);
+            write.commit().map(|()| Some(freed))
+        };
+        remove().map_err(|error| self.fault(&error).into())
+    }
+
+    /// Gives room that is not used any more back to the file system. Others that write meanwhile have to wait.
+    pub fn compact(&self) -> Result<(), StorageError> {
+        let database = self.writer(Synchronous::Full)?;
+        let compact = || {
+            database.connection.execute_batch("VACUUM")?;
+            database.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        };
+        compact().map_err(|error| self.fault(&error))
+    }
+}
+
+fn mark(connection: &Connection) -> SqlResult<Mark> {
+    let version: i64 = connection.prepare_cached(whole::DATA_VERSION)?.query_row([], |row| row.get(0))?;
+    Ok(Mark(unsigned(version)))
+}
+
+fn put_pruning(connection: &Connection, id: i64, namespace: &str, note: &str) -> SqlResult<()> {
+    connection.prepare_cached(sql::PUT_PRUNING)?.execute(params![id, namespace, note]).map(drop)
+}
