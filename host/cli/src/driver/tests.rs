@@ -41,8 +41,8 @@ impl Watched {
     fn new(takes: u64, slow: Duration) -> Arc<Self> {
         let inner = MemoryStore::new();
         inner.create_run(&sample::run("r")).unwrap();
-        let taken = AtomicU64::new(0);
-        Arc::new(Self { inner, commits: Mutex::default(), takes, refuses_stops: false, taken, slow })
+        let count = AtomicU64::new(0);
+        Arc::new(Self { inner, commits: Mutex::default(), takes, refuses_stops: false, taken: count, slow })
     }
 
     fn without_room_for_a_stop() -> Arc<Self> {
