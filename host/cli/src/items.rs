@@ -457,9 +457,9 @@ mod tests {
         for bad in ["../secret", "/etc/passwd", "a//x", "a/x@", "", "a/x\u{0}", "a/\u{202e}x", "."] {
             assert!(matches!(places.find(bad), Err(FindError::Malformed(_))), "{bad:?}");
         }
-        let message = places.find("c/y").unwrap_err().to_string();
+        let message = places.find("c/zz").unwrap_err().to_string();
         assert!(
-            message.contains("neither c/y.wasm nor c/y.yaml is in") && message.contains("one"),
+            message.contains("neither c/zz.wasm nor c/zz.yaml is in") && message.contains("one"),
             "{message}"
         );
         assert!(message.ends_with("; did you mean `c/z`?"), "{message}");

@@ -116,7 +116,7 @@ impl Primaries {
             }
             (Primary::Search, _) => {
                 let params = checked(&params_schema(primary), params).map_err(wrong)?;
-                self.search(request, &params, warnings)
+                Ok(self.search(request, &params, warnings))
             }
             (Primary::Sign, ItemType::Knowledge | ItemType::Directive) => {
                 checked(&params_schema(primary), params).map_err(wrong)?;
@@ -179,9 +179,8 @@ pub fn params_schema(primary: Primary) -> Value {
 
 /// Params, checked and filled in.
 fn checked(schema: &Value, params: &Value) -> Result<Map<String, Value>, Vec<String>> {
-    let join = |errors: Vec<String>| errors;
     let schema = InputSchema::compile(schema)
-        .map_err(|errors| join(errors.iter().map(ToString::to_string).collect()))?;
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let params = if params.is_null() { json!({}) } else { params.clone() };
     match schema.validate_and_fill(params) {
         Ok(Value::Object(params)) => Ok(params),

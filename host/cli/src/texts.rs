@@ -52,7 +52,7 @@ pub enum TextError {
         /// Its file.
         file: String,
         /// Why.
-        refusal: TextRefusal,
+        refusal: Box<TextRefusal>,
     },
     /// It is not what it should be.
     Invalid(Box<Diagnostics>),
@@ -75,7 +75,7 @@ impl TextError {
             Self::Find(FindError::Malformed(_)) => Error::invalid(message),
             Self::Find(FindError::Outside { .. }) => Error::denied(message),
             Self::Unread(error) => error,
-            Self::Refused { refusal: TextRefusal::UnknownKey(_), .. } => Error::integrity(message).help(
+            Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(
                 "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line it is used as unsigned",
             ),
             Self::Refused { .. } => Error::integrity(message).help(
@@ -162,7 +162,7 @@ impl Texts {
         })?;
         let standing = verify_text(&file.id, &text, &self.trust, now());
         if let TextStanding::Invalid(refusal) = standing {
-            return Err(TextError::Refused { file: shown, refusal });
+            return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
         }
         let format = format_of(&file.path);
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
-use graph_core::text_item::read_text_item;
+use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
     EnvelopeClaims, Standing, TextStanding, VerifiedComponent, unsigned_text, verify_text,
 };
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         let item_type = type_of_file(path, || text_file::read(path).ok());
         if item_type != ItemType::Tool {
             let id = Target::id_of_path(path).unwrap_or_else(|| id_of_file(path));
-            return text_item(path, &id, item_type, &args.sources, places, context);
+            return text_item(path, &id, item_type, &args.sources, &places, context);
         }
         return match path.extension().and_then(|extension| extension.to_str()) {
             Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context),
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             // Not a tool: knowledge, or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {
                 if let Ok(file) = places.file(item_type, &args.item) {
-                    return text_item(&file.path, &file.id, item_type, &args.sources, places, context);
+                    return text_item(&file.path, &file.id, item_type, &args.sources, &places, context);
                 }
             }
             Err(Error::not_found(error.to_string()))
@@ -71,7 +71,7 @@ fn text_item(
     id: &str,
     item_type: ItemType,
     sources: &Sources,
-    places: Places,
+    places: &Places,
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
@@ -83,7 +83,7 @@ fn text_item(
     let item = read.item;
     let digest = Digest::of_bytes(unsigned_text(&text).as_bytes());
     let space = places.list(item_type).into_iter().find(|file| file.path == path).map(|file| file.space);
-    let inputs = item.directive.as_ref().map(|directive| directive.schema());
+    let inputs = item.directive.as_ref().map(Directive::schema);
     if output.is_json() {
         output.document(&json!({
             "kind": item_type,

@@ -1,7 +1,6 @@
 //! Search among the items that the capabilities permit.
 
 use graph_core::graph::ItemType;
-use graph_core::node::Failure;
 use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
 use graph_core::trust::{TextStanding, verify_text};
 use serde_json::{Map, Value, json};
@@ -29,7 +28,7 @@ impl Primaries {
         request: Request<'_>,
         params: &Map<String, Value>,
         warnings: &mut Vec<String>,
-    ) -> Result<Value, Failure> {
+    ) -> Value {
         let text = params.get("query").and_then(Value::as_str).unwrap_or_default();
         let limit = params.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_LIMIT);
         let named: Vec<SearchField> = SEARCH_FIELDS
@@ -86,7 +85,7 @@ impl Primaries {
                 })
             })
             .collect();
-        Ok(json!({ "item_type": item_type, "query": text, "total": total, "results": results }))
+        json!({ "item_type": item_type, "query": text, "total": total, "results": results })
     }
 
     fn may_list(&self, request: Request<'_>, id: &str) -> bool {

@@ -277,9 +277,8 @@ pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problem
         };
         let kind = match element.attribute("type") {
             None => InputKind::Any,
-            Some(written) => match InputKind::parse(written) {
-                Some(kind) => kind,
-                None => {
+            Some(written) => {
+                let Some(kind) = InputKind::parse(written) else {
                     let names = KINDS.map(|(name, _)| name);
                     let help = match nearest(written, names) {
                         Some(known) => format!("did you mean `{known}`?"),
@@ -287,8 +286,9 @@ pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problem
                     };
                     bad(element, format!("`{}` is no type of an input", excerpt(written)), &help);
                     continue;
-                }
-            },
+                };
+                kind
+            }
         };
         let required = match element.attribute("required") {
             None | Some("false") => false,
@@ -302,22 +302,18 @@ pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problem
         let default = match (element.attribute("default"), kind) {
             (None, _) => None,
             (Some(default), InputKind::String | InputKind::Any) => Some(Value::from(default)),
-            (Some(default), kind) => {
-                match crate::json::parse_strict(default, MOST_DEPTH)
-                    .ok()
-                    .filter(|default| kind.takes(default))
-                {
-                    Some(default) => Some(default),
-                    None => {
-                        let message = format!(
-                            "the default `{}` of `{}` is not of its type",
-                            excerpt(default),
-                            excerpt(name)
-                        );
-                        bad(element, message, &format!("write a JSON {}", kind.schema().unwrap_or_default()));
-                        continue;
-                    }
-                }
+            (Some(written), kind) => {
+                let parsed = crate::json::parse_strict(written, MOST_DEPTH).ok();
+                let Some(default) = parsed.filter(|default| kind.takes(default)) else {
+                    let message = format!(
+                        "the default `{}` of `{}` is not of its type",
+                        excerpt(written),
+                        excerpt(name)
+                    );
+                    bad(element, message, &format!("write a JSON {}", kind.schema().unwrap_or_default()));
+                    continue;
+                };
+                Some(default)
             }
         };
         let description = Some(element.text.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -86,7 +86,7 @@ impl Log {
             && let Some(length) = rest.iter().position(|byte| *byte == b'\n')
         {
             if let Err(reason) = Line::decode(&rest[..length]).and_then(|line| self.apply(line)) {
-                self.damage = Some(self.damaged(reason));
+                self.damage = Some(self.damaged(&reason));
                 return;
             }
             self.end += length as u64 + 1;
@@ -111,7 +111,7 @@ impl Log {
         Ok(())
     }
 
-    fn damaged(&self, reason: String) -> StorageError {
+    fn damaged(&self, reason: &str) -> StorageError {
         let newest = self.held.checkpoint(&self.run, "", At::Latest).ok().flatten();
         let readable = match newest {
             Some(newest) => format!(
@@ -146,9 +146,8 @@ impl Log {
             return Err(damage.clone().into());
         }
         self.held.commit(&self.run, batch, update, synchronous)?;
-        let row = match self.held.run(&self.run) {
-            Ok(Some(row)) => row,
-            _ => return Err(CommitError::NotFound { run: self.run.clone() }),
+        let Ok(Some(row)) = self.held.run(&self.run) else {
+            return Err(CommitError::NotFound { run: self.run.clone() });
         };
         let line = Line { row, records: batch.iter().map(Entry::from).collect() };
         let end = self.end;
