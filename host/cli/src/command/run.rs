@@ -30,6 +30,7 @@ use super::{observe, resume};
 /// Nothing is allowed that the manifest (--caps) does not grant. Everything is checked before the first node runs; see
 /// what that comes to with --plan.
 #[derive(Clone, Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// The graph: a file, or an item id
     graph: String,
