@@ -22,6 +22,8 @@ pub struct Audit {
     pub newest: Option<(Digest, ResultDigest)>,
     /// Entries of its history, those that were removed included.
     pub entries: u64,
+    /// How many child runs it has, at any depth.
+    pub child_runs: u64,
     /// Where its history begins, if the host has removed what was before.
     pub begins: Option<Pruning>,
 }
@@ -46,14 +48,23 @@ pub fn audit(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> R
         cut |= store.pruning(run, namespace)?.is_some();
     }
     let history = crate::stream::audit(store, run, key, cut)?;
-    let mut found =
-        Audit { checkpoints: 0, records: 0, newest: None, entries: history.entries, begins: None };
+    let mut found = Audit {
+        checkpoints: 0,
+        records: 0,
+        newest: None,
+        child_runs: 0,
+        entries: history.entries,
+        begins: None,
+    };
     for namespace in &namespaces {
         let (newest, begins) = chain(store, run, namespace, key, &history, &mut found)?;
         if namespace.is_empty() {
             found.newest = newest.as_ref().map(|(checkpoint, digest)| (*digest, checkpoint.result));
             found.begins = begins;
             check_row(row, newest.as_ref().map(|(checkpoint, _)| checkpoint), store)?;
+        } else if let Some((checkpoint, _)) = &newest {
+            check_child(run, checkpoint, store)?;
+            found.child_runs += 1;
         }
     }
     Ok(found)
@@ -121,6 +132,17 @@ fn chain(
     Ok((newest, begins))
 }
 
+/// The texts that a child run's records name.
+fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> Result<()> {
+    let what = format!("the inputs of the child run {}", newest.namespace);
+    let inputs: Value = serde_json::from_str(&runs::snapshot(store, &newest.inputs, &what)?)
+        .map_err(|error| Error::integrity(format!("{what} of run {run} cannot be read: {error}")))?;
+    if graph_core::walker::inputs_digest(&inputs) != newest.inputs {
+        return Err(Error::integrity(format!("{what} that run {run} keeps were changed")));
+    }
+    Ok(())
+}
+
 /// What the row claims, against what is signed; and the texts that the records name.
 fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
     let Some(newest) = newest else { return Ok(()) };
@@ -146,7 +168,11 @@ fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointSt
     if pins.text()?.0 != newest.pins {
         return Err(Error::integrity(format!("what run {run} is pinned to was changed")));
     }
-    for (digest, what) in [(&pins.graph_text, "the graph"), (&pins.manifest_text, "the manifest")] {
+    let inside = pins.graphs.iter().map(|(id, pinned)| (&pinned.text, format!("the graph `{id}`")));
+    let texts =
+        [(&pins.graph_text, "the graph".to_owned()), (&pins.manifest_text, "the manifest".to_owned())];
+    for (digest, what) in texts.into_iter().chain(inside) {
+        let what = what.as_str();
         if Digest::of_bytes(runs::snapshot(store, digest, what)?.as_bytes()) != *digest {
             return Err(Error::integrity(format!("{what} that run {run} keeps was changed")));
         }

@@ -86,7 +86,7 @@ impl AdmitError {
             Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()),
             Self::Find(error @ FindError::Outside { .. }) => Error::denied(error.to_string()),
             Self::Graph { .. } => Error::invalid(self.to_string())
-                .help("put the child graph's nodes into this graph, or make the item a component"),
+                .help("graphs that templates name are those that the manifest permits when a run begins; begin a new run"),
             Self::Refused(error) => error,
             Self::Load(error) => Error::integrity(error.to_string()),
             Self::Undeclared { .. } => Error::integrity(self.to_string())
@@ -111,7 +111,7 @@ impl fmt::Display for AdmitError {
             Self::Find(error) => error.fmt(f),
             Self::Graph { id, path } => {
                 let path = project::shown(path);
-                write!(f, "`{id}` is a graph ({path}): this version does not carry out graphs inside graphs")
+                write!(f, "`{id}` is a graph ({path}) that was not found when the run began")
             }
             Self::Refused(error) => f.write_str(error.message()),
             Self::Load(error) => error.fmt(f),
@@ -172,8 +172,13 @@ impl Components {
         }
     }
 
-    /// What a component may do at a node.
-    pub fn grant(&self, admitted: &Admitted, node: &Node) -> Result<EffectiveGrant, Vec<Refusal>> {
+    /// What a component may do at a node, under a manifest: in a child run what its parents leave of the whole.
+    pub fn grant(
+        &self,
+        admitted: &Admitted,
+        manifest: &Manifest,
+        node: &Node,
+    ) -> Result<EffectiveGrant, Vec<Refusal>> {
         let signer = match admitted.verified.standing() {
             Standing::Signed { key, .. } => Some(key.name.as_str()),
             Standing::Unsigned => None,
@@ -183,7 +188,7 @@ impl Components {
             declared: &admitted.declared,
             ceiling: &admitted.verified.ceiling(),
             signer,
-            manifest: &self.manifest,
+            manifest,
             parent: None,
             node: node.capabilities.as_ref(),
             node_limits: node.limits,
@@ -206,10 +211,11 @@ impl Components {
     pub(crate) fn prepare_late(
         &self,
         item: &str,
+        manifest: &Manifest,
         node: &Node,
     ) -> Result<(PreparedNode, TaskLimits), Failure> {
         let admitted = self.admit(item).map_err(AdmitError::failure)?;
-        let grant = self.grant(&admitted, node).map_err(|refusals| {
+        let grant = self.grant(&admitted, manifest, node).map_err(|refusals| {
             let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
             Failure::new(Category::Denied, reasons.join("; "))
         })?;

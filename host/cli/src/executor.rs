@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::DispatchPatterns;
-use graph_core::graph::{Graph, ItemType, Primary};
+use graph_core::digest::Digest;
+use graph_core::graph::{ItemType, NodeIndex, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::walker::{CustomEvent, TaskReport, TaskSpec};
@@ -19,7 +20,7 @@ use graph_store::CheckpointStore;
 use crate::components::Components;
 use crate::driver::{CallObserver, TaskExecutor};
 use crate::output::{self, Output, printable, styled};
-use crate::preflight::{Plan, PlannedId};
+use crate::preflight::{Plan, PlannedId, Scope};
 use crate::primaries::{Primaries, Request};
 use crate::report::one_line;
 
@@ -40,14 +41,16 @@ pub struct ComponentExecutor {
 struct Shared {
     components: Components,
     primaries: Primaries,
-    graph: Arc<Graph>,
-    /// By node, then by item.
-    ready: Vec<RwLock<HashMap<String, Arc<Ready>>>>,
+    /// By graph and what is left for it, then by node and item.
+    ready: RwLock<HashMap<Digest, Scopes>>,
     output: Output,
     quiet: bool,
     /// Hears of the calls that components make.
     calls: OnceLock<Arc<dyn CallObserver>>,
 }
+
+/// What was made ready in one graph, by what is left for it.
+type Scopes = HashMap<String, HashMap<(NodeIndex, String), Arc<Ready>>>;
 
 struct Ready {
     node: PreparedNode,
@@ -65,31 +68,23 @@ impl Ready {
 
 impl ComponentExecutor {
     /// Takes over what a plan has linked.
-    pub fn new(components: Components, graph: Arc<Graph>, plan: Plan, output: Output, quiet: bool) -> Self {
+    pub fn new(components: Components, plan: Plan, output: Output, quiet: bool) -> Self {
         let mut primaries = components.primaries();
         primaries.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
-        let mut ready: Vec<HashMap<String, Arc<Ready>>> =
-            graph.nodes.iter().map(|_| HashMap::new()).collect();
+        let mut ready: HashMap<Digest, Scopes> = HashMap::new();
         for planned in plan.nodes {
             if let (PlannedId::Literal(id), Some(node), Some(grant)) =
                 (planned.item, planned.ready, planned.grant)
             {
-                let of_node = &mut ready[planned.index.0 as usize];
-                of_node.insert(id, Arc::new(Ready::new(node, grant.limits)));
+                let Scope { graph, narrowing } = planned.scope;
+                let scope = ready.entry(graph).or_default().entry(narrowing).or_default();
+                scope.insert((planned.index, id), Arc::new(Ready::new(node, grant.limits)));
             }
         }
-        let ready = ready.into_iter().map(RwLock::new).collect();
+        let ready = RwLock::new(ready);
         Self {
-            shared: Arc::new(Shared {
-                components,
-                primaries,
-                graph,
-                ready,
-                output,
-                quiet,
-                calls: OnceLock::new(),
-            }),
+            shared: Arc::new(Shared { components, primaries, ready, output, quiet, calls: OnceLock::new() }),
         }
     }
 
@@ -181,8 +176,9 @@ impl graph_engine::Observer for Attempt {
 
 impl Shared {
     fn known(&self, spec: &TaskSpec) -> Option<Arc<Ready>> {
-        let of_node = self.ready.get(spec.node.0 as usize)?;
-        of_node.read().unwrap_or_else(PoisonError::into_inner).get(&spec.item_id).map(Arc::clone)
+        let ready = self.ready.read().unwrap_or_else(PoisonError::into_inner);
+        let scope = ready.get(&spec.graph.digest)?.get(spec.manifest.narrowing())?;
+        scope.get(&(spec.node, spec.item_id.clone())).map(Arc::clone)
     }
 
     /// The component for a task; one that a template names is looked up the first time.
@@ -191,37 +187,43 @@ impl Shared {
             return Ok(ready);
         }
         let (shared, item, node) = (Arc::clone(self), spec.item_id.clone(), spec.node);
+        let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
         let (prepared, limits) = tokio::task::spawn_blocking(move || {
-            shared.components.prepare_late(&item, shared.graph.node(node))
+            shared.components.prepare_late(&item, &manifest, graph.node(node))
         })
         .await
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })??;
         let ready = Arc::new(Ready::new(prepared, limits));
-        if let Some(of_node) = self.ready.get(spec.node.0 as usize) {
-            of_node
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(spec.item_id.clone(), Arc::clone(&ready));
-        }
+        let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
+        let scopes = known.entry(spec.graph.digest).or_default();
+        let scope = scopes.entry(spec.manifest.narrowing().to_owned()).or_default();
+        scope.insert((spec.node, spec.item_id.clone()), Arc::clone(&ready));
+        drop(known);
         Ok(ready)
     }
 
     /// Loads, searches or signs an item, or fills a directive in.
     async fn with_text(self: Arc<Self>, spec: TaskSpec) -> TaskReport {
         let done = tokio::task::spawn_blocking(move || {
-            let node = self.graph.nodes.get(spec.node.0 as usize);
-            let narrowed = node
-                .and_then(|node| node.capabilities.as_ref()?.dispatch.as_deref())
-                // The patterns were checked with the document; one that cannot be read permits nothing.
+            let own = spec.graph.node(spec.node).capabilities.as_ref();
+            // The patterns were checked with the document; one that cannot be read permits nothing.
+            let own = own
+                .and_then(|own| own.dispatch.as_deref())
                 .map(|patterns| DispatchPatterns::parse(patterns).unwrap_or_default());
+            // In a child run, what its parents leave of the manifest.
+            let left = spec.manifest.dispatch().clone();
+            let narrowed = match &own {
+                Some(own) => left.narrowed_by(own),
+                None => left,
+            };
             self.primaries.perform(Request {
                 primary: spec.primary,
                 item_type: spec.item_type,
                 item_id: &spec.item_id,
                 params: &spec.params,
-                narrowed: narrowed.as_ref(),
+                narrowed: Some(&narrowed),
                 most_output: spec.limits.output,
             })
         });
@@ -266,7 +268,7 @@ impl Shared {
             self.output.note(format_args!(
                 "      {} {}: {} {}",
                 styled(output::DIM, "event"),
-                printable(&spec.activation.node_id),
+                printable(&spec.path),
                 printable(&event.name),
                 one_line(&event.payload.to_string(), EVENT_CHARACTERS)
             ));
@@ -285,7 +287,7 @@ impl Shared {
         self.output.note(format_args!(
             "      {} {}: {}",
             styled(style, line.level.as_str()),
-            printable(&spec.activation.node_id),
+            printable(&spec.path),
             printable(&line.message)
         ));
     }

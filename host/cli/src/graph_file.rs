@@ -32,13 +32,19 @@ impl GraphFile {
     /// refusal.
     pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
         let (path, id) = locate(name, places)?;
-        let text = text_file::read(&path)
-            .map_err(|error| Error::read("the graph", Path::new(&project::shown(&path)), &error))?;
-        let standing = verify_text(&id, &text, trust, now());
+        Self::read(&path, &id, trust)
+    }
+
+    /// Reads the graph of an item. A signature that does not hold is a refusal.
+    pub fn read(path: &Path, id: &str, trust: &TrustStore) -> Result<Self> {
+        let text = text_file::read(path)
+            .map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
+        let standing = verify_text(id, &text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
-            return Err(wrongly_signed(&path, refusal));
+            return Err(wrongly_signed(path, refusal));
         }
-        let loaded = graph_core::document::load(&project::shown(&path), &text, &id)?;
+        let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
+        let path = path.to_path_buf();
         Ok(Self { path, graph: Arc::new(loaded.graph), warnings: loaded.warnings, standing })
     }
 }

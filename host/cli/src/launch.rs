@@ -11,7 +11,7 @@ use graph_core::json;
 use graph_core::record::Status;
 use graph_core::schema::InputSchema;
 use graph_core::trust::{SigningKey, TrustStore};
-use graph_core::walker::{Identity, RunTree, Setup, inputs_digest};
+use graph_core::walker::{Graphs, Identity, RunTree, Setup, inputs_digest};
 use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
@@ -27,6 +27,7 @@ use crate::pins::{Pins, absolute, kept_text};
 use crate::preflight::Plan;
 use crate::project;
 use crate::runs;
+use crate::subgraphs::Subgraphs;
 use crate::text_file;
 use crate::trust;
 
@@ -52,6 +53,8 @@ pub struct Sources {
 pub struct Scene {
     /// The graph.
     pub file: GraphFile,
+    /// The graphs inside of it.
+    pub subgraphs: Subgraphs,
     /// Finds and prepares what it dispatches.
     pub components: Components,
     /// Where everything came from; components and grants are filled in by a plan.
@@ -94,12 +97,17 @@ impl Scene {
             manifest_text: kept_text(&manifest.to_json()).0,
             manifest: manifest.digest(),
             engine: engine.digest(),
+            graphs: std::collections::BTreeMap::new(),
             components: std::collections::BTreeMap::new(),
             texts: std::collections::BTreeMap::new(),
             grants: std::collections::BTreeMap::new(),
         };
+        let subgraphs =
+            Subgraphs::resolve(&file.graph, Graphs::new(), &places, &trust, &manifest, |_| false)?;
+        let mut pins = pins;
+        pins.of_graphs(&subgraphs.graphs);
         let components = components(engine, places, trust, manifest, sources.allow_unsigned);
-        Ok(Self { file, components, pins })
+        Ok(Self { file, subgraphs, components, pins })
     }
 
     /// The command that shows what the graph needs.
@@ -251,7 +259,7 @@ pub fn begin(
     context: &Context,
     quiet: bool,
 ) -> Result<Ready> {
-    let Scene { file, components, mut pins } = scene;
+    let Scene { file, subgraphs, components, mut pins } = scene;
     let graph = file.graph;
     let key = context.home.identity()?;
     pins.of_plan(&plan);
@@ -268,7 +276,7 @@ pub fn begin(
         inputs: Arc::new(start.inputs),
         initial_state: Map::new(),
         manifest: Arc::clone(&components.manifest),
-        graphs: Arc::default(),
+        graphs: Arc::new(subgraphs.graphs),
         seed,
         pins: pins_digest,
         durability,
@@ -308,20 +316,22 @@ pub fn begin(
             created_at: at,
             updated_at: at,
         },
-        snapshots: vec![
-            text(graph_text),
-            text((inputs, json::canonical_string(&setup.inputs))),
-            text(manifest_text),
-            text((pins_digest, pins_text)),
+        snapshots: [
+            graph_text,
+            (inputs, json::canonical_string(&setup.inputs)),
+            manifest_text,
+            (pins_digest, pins_text),
         ]
         .into_iter()
+        .chain(setup.graphs.values().map(|graph| kept_text(&graph.document)))
+        .map(text)
         .chain(texts)
         .collect(),
     };
     store.create_run(&new)?;
     let guard = store.acquire(&run, &runs::this_process())?;
     let walker = RunTree::new(Arc::clone(&graph), setup);
-    let driver = drive_with(walker, &run, components, graph, plan, store, key, durability, context, quiet)?;
+    let driver = drive_with(walker, &run, components, plan, store, key, durability, context, quiet)?;
     Ok(Ready { run, driver, guard })
 }
 
@@ -331,7 +341,6 @@ pub(crate) fn drive_with(
     walker: RunTree,
     run: &str,
     components: Components,
-    graph: Arc<Graph>,
     plan: Plan,
     store: Arc<dyn CheckpointStore>,
     key: SigningKey,
@@ -339,7 +348,7 @@ pub(crate) fn drive_with(
     context: &Context,
     quiet: bool,
 ) -> Result<Driver> {
-    let executor = ComponentExecutor::new(components, graph, plan, context.output, quiet);
+    let executor = ComponentExecutor::new(components, plan, context.output, quiet);
     let executor = Arc::new(executor.keeping(Arc::clone(&store)));
     let parts =
         Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };

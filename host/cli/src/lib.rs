@@ -35,6 +35,7 @@ pub mod session;
 pub mod signing;
 pub mod stores;
 pub mod stream;
+pub mod subgraphs;
 pub mod telemetry;
 pub mod text_file;
 pub mod texts;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use graph_core::digest::{Digest, DomainHasher};
+use graph_core::graph::Graph;
 use graph_core::json;
+use graph_core::walker::Graphs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -35,6 +37,9 @@ pub struct Pins {
     pub manifest: Digest,
     /// The engine.
     pub engine: Digest,
+    /// The graphs inside the graph, by item id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub graphs: BTreeMap<String, PinnedGraph>,
     /// The components, by item id.
     pub components: BTreeMap<String, Digest>,
     /// The knowledge and directives that the graph names, as `knowledge acme/x.md`: the text without its signature line.
@@ -44,7 +49,23 @@ pub struct Pins {
     pub grants: BTreeMap<String, Digest>,
 }
 
+/// A graph inside a run's graph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedGraph {
+    /// The text that is kept.
+    pub text: Digest,
+    /// The graph, as checkpoints of its runs name it.
+    pub graph: Digest,
+}
+
 impl Pins {
+    /// Takes over the graphs that nodes may start.
+    pub fn of_graphs(&mut self, graphs: &Graphs) {
+        let pinned = |graph: &Graph| PinnedGraph { text: kept_text(&graph.document).0, graph: graph.digest };
+        self.graphs = graphs.iter().map(|(id, graph)| (id.clone(), pinned(graph))).collect();
+    }
+
     /// Takes over what a plan has found.
     pub fn of_plan(&mut self, plan: &Plan) {
         let components = plan.items.iter().filter_map(|(id, item)| {

@@ -3,14 +3,16 @@
 
 mod texts;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use graph_core::capability::{EffectiveGrant, Refusal, capability_name};
+use graph_core::capability::{EffectiveGrant, Manifest, Refusal, capability_name};
+use graph_core::digest::Digest;
 use graph_core::graph::{Action, Graph, ItemType, Node, NodeIndex, Primary};
 use graph_core::schema::InputSchema;
 use graph_core::trust::{Standing, TextStanding};
+use graph_core::walker::Graphs;
 use graph_engine::PreparedNode;
 use serde_json::{Value, json};
 
@@ -34,10 +36,14 @@ pub struct Plan {
 
 /// A node with an action.
 pub struct PlannedNode {
-    /// Its place in the graph.
+    /// Where it is.
+    pub scope: Scope,
+    /// Its place in its graph.
     pub index: NodeIndex,
-    /// Its name.
+    /// Its name; in a child graph the path of nodes to it.
     pub name: String,
+    /// The item is a graph.
+    pub is_graph: bool,
     /// The item, or the template that gives it.
     pub item: PlannedId,
     /// Whether the manifest permits the dispatch; not known for a template.
@@ -50,6 +56,15 @@ pub struct PlannedNode {
     pub ready: Option<PreparedNode>,
     /// What stands in the way.
     pub problems: Vec<PlanProblem>,
+}
+
+/// A graph under a manifest: the nodes of a child graph have what its parents leave them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// The graph's digest.
+    pub graph: Digest,
+    /// What was left: [`Manifest::narrowing`].
+    pub narrowing: String,
 }
 
 /// Which item a node dispatches.
@@ -115,33 +130,65 @@ impl std::fmt::Debug for PlannedNode {
 
 impl Plan {
     /// Works out what a graph is about to do. Compiling what is in no cache takes time.
-    pub async fn make(graph: &Graph, components: &Components) -> Self {
-        Self::make_for(graph, components, |_| true).await
+    pub async fn make(graph: &Arc<Graph>, graphs: &Graphs, components: &Components) -> Self {
+        Self::make_for(graph, graphs, components, |_| true).await
     }
 
     /// As [`Plan::make`], for those nodes alone whose action is `wanted`.
-    pub async fn make_for(graph: &Graph, components: &Components, wanted: impl Fn(&Action) -> bool) -> Self {
+    pub async fn make_for(
+        graph: &Arc<Graph>,
+        graphs: &Graphs,
+        components: &Components,
+        wanted: impl Fn(&Action) -> bool,
+    ) -> Self {
         let mut items: BTreeMap<String, Result<Admitted, PlanProblem>> = BTreeMap::new();
         let mut texts = BTreeMap::new();
         let mut schemas = HashMap::new();
         let mut nodes = Vec::new();
-        for (index, node) in graph.indexed() {
-            let Some(action) = node.action.as_ref().filter(|action| wanted(action)) else { continue };
-            let mut planned = outline(index, node, action, components);
-            if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
-                texts::look_at(components, action, &mut planned, &mut texts);
-            } else if let PlannedId::Literal(id) = planned.item.clone() {
-                let admitted = items
-                    .entry(id.clone())
-                    .or_insert_with(|| components.admit(&id).map_err(|error| error.into_error().into()));
-                match admitted {
-                    Ok(admitted) => {
-                        look_at(components, admitted, node, action, &mut planned, &mut schemas).await;
-                    }
-                    Err(problem) => planned.problems.push(problem.clone()),
-                }
+        let mut seen = HashSet::new();
+        let mut waiting = VecDeque::from([Inside {
+            graph: Arc::clone(graph),
+            manifest: Arc::clone(&components.manifest),
+            path: String::new(),
+        }]);
+        while let Some(inside) = waiting.pop_front() {
+            let scope = inside.scope();
+            // A graph that is named again under the same manifest holds nothing new.
+            if !seen.insert(scope.clone()) {
+                continue;
             }
-            nodes.push(planned);
+            for (index, node) in inside.graph.indexed() {
+                let Some(action) = node.action.as_ref() else { continue };
+                if let Some(child) = inside.child(node, action, graphs) {
+                    let mut planned = outline(index, node, action, &inside);
+                    planned.is_graph = true;
+                    planned.problems.extend(unfit(action, &child.graph));
+                    if planned.dispatch != Some(false) {
+                        waiting.push_back(child);
+                    }
+                    nodes.push(planned);
+                    continue;
+                }
+                if !wanted(action) {
+                    continue;
+                }
+                let mut planned = outline(index, node, action, &inside);
+                if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
+                    texts::look_at(components, action, &mut planned, &mut texts);
+                } else if let PlannedId::Literal(id) = planned.item.clone() {
+                    let admitted = items
+                        .entry(id.clone())
+                        .or_insert_with(|| components.admit(&id).map_err(|error| error.into_error().into()));
+                    match admitted {
+                        Ok(admitted) => {
+                            look_at(components, admitted, &inside, node, action, &mut planned, &mut schemas)
+                                .await;
+                        }
+                        Err(problem) => planned.problems.push(problem.clone()),
+                    }
+                }
+                nodes.push(planned);
+            }
         }
         Self { nodes, items, texts }
     }
@@ -257,6 +304,7 @@ impl Plan {
                         None => "known when it is dispatched",
                     },
                     "grant": node.grant,
+                    "is_graph": node.is_graph,
                 })
             })
             .collect();
@@ -323,15 +371,71 @@ fn not_permitted(node: &PlannedNode) -> PlanProblem {
     }
 }
 
+/// A graph that is looked at, and what it may use.
+struct Inside {
+    graph: Arc<Graph>,
+    manifest: Arc<Manifest>,
+    /// The path of nodes to it; empty for the graph at the top.
+    path: String,
+}
+
+impl Inside {
+    fn scope(&self) -> Scope {
+        Scope { graph: self.graph.digest, narrowing: self.manifest.narrowing().to_owned() }
+    }
+
+    fn path_of(&self, node: &Node) -> String {
+        if self.path.is_empty() { node.name.clone() } else { format!("{}/{}", self.path, node.name) }
+    }
+
+    /// Whether the manifest permits a dispatch. What a node's own `capabilities` leave out is the walker's to deny.
+    fn permits(&self, action: &Action, id: &str) -> bool {
+        self.manifest.dispatch().permits(action.primary, action.item_type, id)
+    }
+
+    /// The graph that a node starts by a written-out id, with what is left for it.
+    fn child(&self, node: &Node, action: &Action, graphs: &Graphs) -> Option<Self> {
+        if action.primary != Primary::Execute || action.item_type != ItemType::Tool {
+            return None;
+        }
+        let id = action.item_id.literal().and_then(Value::as_str)?;
+        let graph = graphs.get(id.split_once('@').map_or(id, |(id, _)| id))?;
+        let memory = node.limits.memory.or(self.graph.limits.memory);
+        let manifest = self.manifest.narrowed(node.capabilities.as_ref(), memory);
+        Some(Self { graph: Arc::clone(graph), manifest: Arc::new(manifest), path: self.path_of(node) })
+    }
+}
+
+/// What of a node's params does not fit the schema of its graph, as far as it is written out.
+fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
+    let Some(schema) = &graph.input_schema else { return Vec::new() };
+    match InputSchema::compile(schema) {
+        Ok(schema) => schema
+            .check_literal(&action.params)
+            .into_iter()
+            .map(|problem| {
+                Error::invalid(format!("its params are not what graph `{}` takes: {problem}", graph.id))
+                    .into()
+            })
+            .collect(),
+        Err(errors) => {
+            let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            let message =
+                format!("`config_schema` of graph `{}` is not usable: {}", graph.id, reasons.join("; "));
+            vec![Error::invalid(message).into()]
+        }
+    }
+}
+
 /// What a node's entry alone says.
-fn outline(index: NodeIndex, node: &Node, action: &Action, components: &Components) -> PlannedNode {
+fn outline(index: NodeIndex, node: &Node, action: &Action, inside: &Inside) -> PlannedNode {
     let literal = match action.item_id.literal() {
         // A search over everything.
         Some(Value::Null) if action.primary == Primary::Search => Some(""),
         literal => literal.and_then(Value::as_str),
     };
     let (item, dispatch, capability) = if let Some(id) = literal {
-        let permitted = components.manifest.dispatch().permits(action.primary, action.item_type, id);
+        let permitted = inside.permits(action, id);
         let capability = capability_name(action.primary, action.item_type, id);
         (PlannedId::Literal(id.to_owned()), Some(permitted), Some(capability))
     } else {
@@ -340,8 +444,10 @@ fn outline(index: NodeIndex, node: &Node, action: &Action, components: &Componen
         (PlannedId::Template(text), None, None)
     };
     PlannedNode {
+        scope: inside.scope(),
         index,
-        name: node.name.clone(),
+        name: inside.path_of(node),
+        is_graph: false,
         item,
         dispatch,
         capability,
@@ -355,12 +461,13 @@ fn outline(index: NodeIndex, node: &Node, action: &Action, components: &Componen
 async fn look_at(
     components: &Components,
     admitted: &Admitted,
+    inside: &Inside,
     node: &Node,
     action: &Action,
     planned: &mut PlannedNode,
     schemas: &mut HashMap<String, Option<InputSchema>>,
 ) {
-    match components.grant(admitted, node) {
+    match components.grant(admitted, &inside.manifest, node) {
         Ok(grant) => {
             match components.engine.prepare(&admitted.loaded, &grant) {
                 Ok(ready) => planned.ready = Some(ready),

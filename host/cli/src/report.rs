@@ -194,7 +194,24 @@ impl Observer for Progress {
                     ));
                 }
             }
-            Notice::TaskFinished { .. } | Notice::Stopped(_) | Notice::Child { .. } => {}
+            Notice::ChildStarted { path, graph, .. } => self.line(&format!(
+                "      {} {}  {}",
+                styled(output::DIM, "└"),
+                one_line(path, 60),
+                styled(output::DIM, one_line(graph, 60)),
+            )),
+            Notice::Child { path, notice, .. } => match &**notice {
+                Notice::Committed { superstep, nodes: names, fuel, changed, .. } => {
+                    let path = one_line(path, 60);
+                    let line = step_line(*superstep, names, *fuel, None, &changes(changed));
+                    self.line(&format!("      {} {line}", styled(output::DIM, format_args!("{path} ┆"))));
+                }
+                Notice::Retrying { .. }
+                | Notice::TaskFinished { failure: Some(_), .. }
+                | Notice::Warning(_) => self.notice(at, notice),
+                _ => {}
+            },
+            Notice::TaskFinished { .. } | Notice::Stopped(_) => {}
         }
     }
 }

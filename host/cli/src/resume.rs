@@ -10,8 +10,8 @@ use graph_core::digest::Digest;
 use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
 use graph_core::record::InterruptRecord;
-use graph_core::trust::SigningKey;
-use graph_core::walker::{Event, Identity, Restored, RunTree, Setup};
+use graph_core::trust::{SigningKey, TrustStore};
+use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 use similar::TextDiff;
@@ -25,6 +25,7 @@ use crate::pins::{Pins, kept_text};
 use crate::preflight::Plan;
 use crate::project;
 use crate::runs;
+use crate::subgraphs::Subgraphs;
 use crate::trust;
 
 /// A run that has been restored.
@@ -58,6 +59,7 @@ impl Resumable {
 /// What a run was begun with, from the store.
 pub(crate) struct Kept {
     pub(crate) graph: Graph,
+    pub(crate) graphs: Graphs,
     pub(crate) manifest: Manifest,
     pub(crate) pins: Pins,
 }
@@ -90,7 +92,7 @@ pub async fn reopen(
         ))
         .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT")));
     }
-    if let Some(Restored { checkpoint, .. }) = &restored {
+    if let Some(Restored { checkpoint, .. }) = restored.as_ref().map(|tree| &tree.root) {
         // What is signed counts, whatever the row says.
         (row.graph, row.pins, row.inputs, row.seed) =
             (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
@@ -110,10 +112,14 @@ pub async fn reopen(
     };
     let trust = trust::load(&context.home, &pins.trust_files, context.output)?;
     let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
+    let graphs = graphs_now(&kept, &graph, accept_changes, &mut changes, &places, &trust, &manifest)?;
+    pins.of_graphs(&graphs);
+    let graphs = Arc::new(graphs);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
-    let plan = Plan::make(&graph, &components).await;
+    let graph = Arc::new(graph);
+    let plan = Plan::make(&graph, &graphs, &components).await;
     pins.of_plan(&plan);
     // Where graph or manifest have changed, what is granted follows from that.
     if changes.is_empty() {
@@ -128,19 +134,20 @@ pub async fn reopen(
         return Err(error);
     }
     let plan_notices = plan.notices();
-    let graph = Arc::new(graph);
     let (pins_digest, pins_text) = pins.text()?;
     let from_the_start = restored.is_none();
-    let standing = standing(restored.as_ref());
+    let standing = standing(restored.as_ref().map(|tree| &tree.root));
     let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
-    let setup = Setup { pins: pins_digest, ..setup(&row, &components.manifest, inputs.clone()) };
+    let setup = Setup { pins: pins_digest, ..setup(&row, &components.manifest, &graphs, inputs.clone()) };
     let walker = walker(&graph, setup, restored)?;
     let summary = walker.summary();
     let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
     if pins_digest != row.pins {
         store.put_snapshot(&pins_digest, &pins_text)?;
-        for (digest, text) in [kept_text(&graph.document), kept_text(&components.manifest.to_json())] {
+        let texts = [kept_text(&graph.document), kept_text(&components.manifest.to_json())];
+        for (digest, text) in texts.into_iter().chain(graphs.values().map(|graph| kept_text(&graph.document)))
+        {
             store.put_snapshot(&digest, &text)?;
         }
         for text in plan.texts.values().filter_map(|text| text.as_ref().ok()) {
@@ -150,18 +157,7 @@ pub async fn reopen(
         update.graph = Some(graph.digest);
         update.manifest = Some(pins.manifest);
     }
-    let mut driver = drive_with(
-        walker,
-        &run,
-        components,
-        Arc::clone(&graph),
-        plan,
-        store,
-        key,
-        row.durability,
-        context,
-        quiet,
-    )?;
+    let mut driver = drive_with(walker, &run, components, plan, store, key, row.durability, context, quiet)?;
     driver.amend(update);
     Ok(Resumable {
         ready: Ready { run, driver, guard },
@@ -215,15 +211,15 @@ pub(crate) fn bare_walker(
     let mut row = row.clone();
     let key = own_key(&row, context)?;
     let restored = runs::restore(store, &row.run_id, key.verifying_key())?;
-    if let Some(Restored { checkpoint, .. }) = &restored {
+    if let Some(Restored { checkpoint, .. }) = restored.as_ref().map(|tree| &tree.root) {
         (row.graph, row.pins, row.inputs, row.seed) =
             (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
     }
     let kept = Kept::read(store, &row)?;
     let inputs: Value = serde_json::from_str(&runs::snapshot(store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
-    let (from_the_start, standing) = (restored.is_none(), standing(restored.as_ref()));
-    let setup = setup(&row, &Arc::new(kept.manifest), inputs);
+    let (from_the_start, standing) = (restored.is_none(), standing(restored.as_ref().map(|tree| &tree.root)));
+    let setup = setup(&row, &Arc::new(kept.manifest), &Arc::new(kept.graphs), inputs);
     Ok((walker(&Arc::new(kept.graph), setup, restored)?, key, standing, from_the_start))
 }
 
@@ -238,7 +234,7 @@ fn standing(restored: Option<&Restored>) -> RunUpdate {
 }
 
 /// What the walker of a run is told, as its row has it.
-pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Setup {
+pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>, inputs: Value) -> Setup {
     let identity = Identity {
         run: row.run_id.clone(),
         root: row.root_id.clone(),
@@ -250,7 +246,7 @@ pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Se
         inputs: Arc::new(inputs),
         initial_state: Map::new(),
         manifest: Arc::clone(manifest),
-        graphs: Arc::default(),
+        graphs: Arc::clone(graphs),
         seed: row.seed,
         pins: row.pins,
         durability: row.durability,
@@ -260,12 +256,13 @@ pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, inputs: Value) -> Se
 }
 
 /// The walker of a run; a new one where nothing was stored yet.
-pub(crate) fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored>) -> Result<RunTree> {
+pub(crate) fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<RestoredTree>) -> Result<RunTree> {
     let Some(mut restored) = restored else { return Ok(RunTree::new(Arc::clone(graph), setup)) };
     // A change of the graph has been accepted, or there is none.
-    restored.checkpoint.graph = graph.digest;
+    restored.root.checkpoint.graph = graph.digest;
+    restored.accept_changes = true;
     let run = setup.identity.run.clone();
-    RunTree::restore(Arc::clone(graph), setup, restored.into()).map_err(|error| {
+    RunTree::restore(Arc::clone(graph), setup, restored).map_err(|error| {
         Error::integrity(format!("run {run} cannot be restored: {error}"))
             .help("resume it with the graph that it was begun with, or begin a new run")
     })
@@ -286,13 +283,24 @@ impl Kept {
         if graph.digest != row.graph {
             return Err(unreadable("the graph", &"it was changed in the store"));
         }
+        let mut graphs = Graphs::new();
+        for (id, pinned) in &pins.graphs {
+            let what = format!("the graph `{id}`");
+            let text = runs::snapshot(store, &pinned.text, &what)?;
+            let document: Value = serde_json::from_str(&text).map_err(|error| unreadable(&what, &error))?;
+            let graph = load_snapshot(&document).map_err(|error| unreadable(&what, &error))?;
+            if graph.digest != pinned.graph || kept_text(&document).0 != pinned.text {
+                return Err(unreadable(&what, &"it was changed in the store"));
+            }
+            graphs.insert(id.clone(), Arc::new(graph));
+        }
         let manifest: Manifest =
             serde_json::from_str(&runs::snapshot(store, &pins.manifest_text, "the manifest")?)
                 .map_err(|error| unreadable("the manifest", &error))?;
         if manifest.digest() != pins.manifest {
             return Err(unreadable("the manifest", &"it was changed in the store"));
         }
-        Ok(Self { graph, manifest, pins })
+        Ok(Self { graph, graphs, manifest, pins })
     }
 }
 
@@ -334,6 +342,45 @@ fn graph_now(kept: &Kept, accept: bool, changes: &mut Vec<String>) -> Result<Gra
             keep()
         }
     }
+}
+
+/// The graphs inside the graph to go on with: those kept, or, where changes are accepted, those on disk.
+fn graphs_now(
+    kept: &Kept,
+    graph: &Graph,
+    accept: bool,
+    changes: &mut Vec<String>,
+    places: &Places,
+    trust: &TrustStore,
+    manifest: &Manifest,
+) -> Result<Graphs> {
+    let now = match Subgraphs::resolve(graph, Graphs::new(), places, trust, manifest, |_| false) {
+        Ok(now) => now,
+        Err(error) if accept => return Err(error),
+        Err(error) => {
+            changes.push(format!("a graph inside the graph cannot be used any more: {}", error.message()));
+            return Ok(kept.graphs.clone());
+        }
+    };
+    let mut graphs = kept.graphs.clone();
+    for (id, graph) in now.graphs {
+        match kept.graphs.get(&id) {
+            Some(before) if before.digest == graph.digest => {}
+            Some(before) => {
+                let path = now.files.get(&id).map(|file| project::shown(&file.path)).unwrap_or_default();
+                changes.push(format!("the graph `{id}` ({path}):{}", graph_difference(before, &graph)));
+                if accept {
+                    graphs.insert(id, graph);
+                }
+            }
+            // One that is new matters only to what is new.
+            None if accept => {
+                graphs.insert(id, graph);
+            }
+            None => {}
+        }
+    }
+    Ok(graphs)
 }
 
 /// The lines that differ between two graphs.

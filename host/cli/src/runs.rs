@@ -10,7 +10,7 @@ use graph_core::record::{
     SignedRecord, Status,
 };
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::Restored;
+use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
 use graph_store::{Access, At, CheckpointStore, OpenError, Options, Owner, RunRow, SqliteStore, Wanted};
 
 use crate::context::now;
@@ -73,13 +73,38 @@ pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
         .help(format!("what is before that checkpoint can still be read: graph-host runs show {run}"))
 }
 
-/// Reads everything that a run goes on from, and checks all signatures and the whole chain on the way. `None`: the run
-/// was cut short before its first checkpoint.
-pub fn restore(store: &dyn CheckpointStore, run: &str, key: VerifyingKey) -> Result<Option<Restored>> {
-    let (history, newest) = line(store, run, key)?;
+/// Reads everything that a run goes on from, that of its child runs too, and checks all signatures and the whole chain
+/// on the way. `None`: the run was cut short before its first checkpoint.
+pub fn restore(store: &dyn CheckpointStore, run: &str, key: VerifyingKey) -> Result<Option<RestoredTree>> {
+    let Some(root) = restore_one(store, run, "", key)? else { return Ok(None) };
+    let mut parents = vec![root.checkpoint.clone()];
+    let mut tree = RestoredTree::from(root);
+    let namespaces = store.namespaces(run)?;
+    while let Some(parent) = parents.pop() {
+        for namespace in namespaces.iter().filter(|namespace| is_child_of(namespace, &parent)) {
+            let Some(restored) = restore_one(store, run, namespace, key)? else { continue };
+            let text = snapshot(store, &restored.checkpoint.inputs, "the inputs of a child run")?;
+            let inputs = serde_json::from_str(&text).map_err(|error| {
+                Error::integrity(format!("the inputs of the child run {namespace} cannot be read: {error}"))
+            })?;
+            parents.push(restored.checkpoint.clone());
+            tree.children.push(RestoredChild { namespace: namespace.clone(), inputs, restored });
+        }
+    }
+    Ok(Some(tree))
+}
+
+/// Reads what the run in one namespace goes on from.
+fn restore_one(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: VerifyingKey,
+) -> Result<Option<Restored>> {
+    let (history, newest) = line(store, run, namespace, key)?;
     let Some((checkpoint, digest)) = newest else { return Ok(None) };
     let mut restored = at_checkpoint(store, run, checkpoint, digest, history.into_newest())?;
-    for record in store.pending(run, "")? {
+    for record in store.pending(run, namespace)? {
         let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
         // A record under another checkpoint is void; the store gives none, and none is believed.
         match opened {
@@ -104,7 +129,7 @@ pub fn restore_at(
     key: VerifyingKey,
     place: &Place,
 ) -> Result<Restored> {
-    let (history, _) = line(store, run, key)?;
+    let (history, _) = line(store, run, "", key)?;
     let sequence = history
         .find(place)
         .map_err(|error| {
@@ -127,12 +152,13 @@ pub fn restore_at(
 fn line(
     store: &dyn CheckpointStore,
     run: &str,
+    namespace: &str,
     key: VerifyingKey,
 ) -> Result<(History, Option<(Checkpoint, Digest)>)> {
-    let (mut verifier, begins) = verifier(store, run, "", key)?;
+    let (mut verifier, begins) = verifier(store, run, namespace, key)?;
     let mut history = begins.as_ref().map(History::after).unwrap_or_default();
     let mut newest = None;
-    each_checkpoint(store, run, |record| {
+    each_checkpoint_in(store, run, namespace, |record| {
         let checkpoint = verifier.checkpoint(record).map_err(|error| broken(run, record.sequence, &error))?;
         history.push(&checkpoint);
         newest = Some((checkpoint, record.digest));
@@ -149,7 +175,7 @@ fn at_checkpoint(
     (visited, warnings): (Vec<String>, Vec<String>),
 ) -> Result<Restored> {
     let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
-    let values = store.values(run, "", &wanted)?;
+    let values = store.values(run, &checkpoint.namespace, &wanted)?;
     let (pending, answers, status) = (Vec::new(), Vec::new(), None);
     Ok(Restored { checkpoint, digest, values, pending, answers, status, visited, warnings })
 }
@@ -176,7 +202,7 @@ pub fn each_checkpoint(
     each_checkpoint_in(store, run, "", visit)
 }
 
-/// Goes through the checkpoints of a namespace of a run in order.
+/// Goes through the checkpoints of a run, or of one of its child runs, in order.
 pub fn each_checkpoint_in(
     store: &dyn CheckpointStore,
     run: &str,

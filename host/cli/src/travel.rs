@@ -69,7 +69,7 @@ pub async fn update(
     }
     let key = own_key(&row, context)?;
     let restored = runs::restore(&*store, &run, key.verifying_key())?.ok_or_else(|| nothing_stored(&run))?;
-    pinned_by(&mut row, &restored);
+    pinned_by(&mut row, &restored.root);
     let kept = Kept::read(&*store, &row)?;
     let graph = Arc::new(kept.graph);
     let back_to = match back_to {
@@ -77,7 +77,7 @@ pub async fn update(
         Some(place) => {
             let earlier = runs::restore_at(&*store, &run, key.verifying_key(), &place)?;
             // Back to where it stands is no way back.
-            if earlier.digest == restored.digest {
+            if earlier.digest == restored.root.digest {
                 None
             } else {
                 let inputs = Arc::new(inputs(&*store, &earlier)?);
@@ -85,7 +85,12 @@ pub async fn update(
             }
         }
     };
-    let setup = resume::setup(&row, &Arc::new(kept.manifest), inputs(&*store, &restored)?);
+    let setup = resume::setup(
+        &row,
+        &Arc::new(kept.manifest),
+        &Arc::new(kept.graphs),
+        inputs(&*store, &restored.root)?,
+    );
     let walker = resume::walker(&graph, setup, Some(restored))?;
     let event = Event::Updated(Box::new(Update { edit, back_to }));
     let summary = drive(walker, &row, store, key, event).await?;
@@ -117,7 +122,7 @@ pub async fn fork(
     let kept = Kept::read(&*store, &row)?;
     row.manifest = kept.pins.manifest;
     let graph = Arc::new(kept.graph);
-    let setup = resume::setup(&row, &Arc::new(kept.manifest), inputs(&*store, &of)?);
+    let setup = resume::setup(&row, &Arc::new(kept.manifest), &Arc::new(kept.graphs), inputs(&*store, &of)?);
     let walker = || {
         RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone())
             .map_err(|error| Error::integrity(format!("run {} cannot be restored: {error}", origin.run_id)))

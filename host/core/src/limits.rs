@@ -58,11 +58,18 @@ pub struct RunLimits {
     /// Wall time, suspension not counted.
     #[serde(with = "millis")]
     pub timeout: Duration,
+    /// How many levels of child runs there may be below the run.
+    #[serde(default = "default_depth")]
+    pub depth: u32,
+}
+
+const fn default_depth() -> u32 {
+    RunLimits::DEFAULT.depth
 }
 
 impl RunLimits {
     /// What holds where the manifest does not say otherwise.
-    pub const DEFAULT: Self = Self { fuel: 100_000_000_000, timeout: Duration::from_mins(10) };
+    pub const DEFAULT: Self = Self { fuel: 100_000_000_000, timeout: Duration::from_mins(10), depth: 5 };
 }
 
 impl Default for RunLimits {

@@ -81,12 +81,15 @@ pub struct Failure {
     /// More, for a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// Where a child run failed: the path of nodes inside of it. The host writes it, no component does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
 }
 
 impl Failure {
     /// A failure without details.
     pub fn new(category: Category, message: impl Into<String>) -> Self {
-        Self { category, message: message.into(), details: None }
+        Self { category, message: message.into(), details: None, within: None }
     }
 }
 

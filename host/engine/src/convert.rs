@@ -121,7 +121,7 @@ impl Budget {
         if end < failure.message.len() {
             message.push('…');
         }
-        Ok(Failure { category: category(failure.category), message, details })
+        Ok(Failure { category: category(failure.category), message, details, within: None })
     }
 }
 

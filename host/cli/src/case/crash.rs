@@ -43,6 +43,8 @@ pub(super) fn excused(
         Some("scripts a crash itself")
     } else if undisturbed.iter().any(|step| step.is_out_of_time()) {
         Some("comes to the run's time limit, which counts anew when a run goes on")
+    } else if !case.subgraphs.is_empty() {
+        Some("has child runs, whose dispatches the records tell by run and not by path")
     } else if ends_a_pause_with_inputs(case, undisturbed) {
         // The pause has been passed, and no record says so before the next boundary.
         Some("ends a pause with new inputs, and a crash before the next boundary brings the pause back")
@@ -137,7 +139,7 @@ impl Session<'_> {
         intended: &Actual,
     ) -> Result<Option<Actual>, String> {
         let cancelled = self.cancel;
-        let (dispatched, recorded) = (self.doubles.dispatches(), self.store.dispatches()?);
+        let (dispatched, recorded) = (self.doubles.dispatches(None), self.store.dispatches()?);
         self.crash = Some(write);
         self.perform(operation).await?;
         if !self.store.is_broken() {

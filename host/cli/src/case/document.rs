@@ -24,8 +24,8 @@ pub struct Case {
     pub graph: GraphSource,
     /// The text of the file, for the places in messages.
     pub text: String,
-    /// It brings graphs for actions that name them.
-    pub has_subgraphs: bool,
+    /// Graphs for actions that name them, by item id: a `config` each.
+    pub subgraphs: BTreeMap<String, Node>,
     /// A folder in which items are looked for first.
     pub items_dir: Option<PathBuf>,
     /// The doubles, by item id.
@@ -142,8 +142,9 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
     let name = fields.text("name").map_or_else(|| stem(path), str::to_owned);
     let about = fields.text("about").map(str::to_owned);
     let graph = read_graph(&mut fields, path);
-    let has_subgraphs =
-        fields.filled("subgraphs").and_then(Node::as_mapping).is_some_and(|graphs| !graphs.is_empty());
+    let subgraphs = fields.filled("subgraphs").and_then(|graphs| graphs.mapping("`subgraphs`", problems));
+    let subgraphs = subgraphs.into_iter().flatten();
+    let subgraphs = subgraphs.map(|entry| (entry.key.name.clone(), entry.value.clone())).collect();
     let items_dir = fields.text("items_dir").map(|dir| path.parent().unwrap_or(Path::new(".")).join(dir));
     let items = fields.filled("items").map(|items| read_items(items, text, problems)).unwrap_or_default();
     let caps = fields.texts("caps").map_or_else(
@@ -161,7 +162,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         about,
         graph: graph?,
         text: text.to_owned(),
-        has_subgraphs,
+        subgraphs,
         items_dir,
         items,
         caps,

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use graph_core::diagnostic::{Diagnostic, Problems, codes};
-use graph_core::graph::TemplateMode;
+use graph_core::graph::{Graph, TemplateMode};
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::walker::{TaskReport, TaskSpec};
@@ -213,8 +213,19 @@ impl Doubles {
     }
 
     /// How often the tasks of each node were dispatched since the case began.
-    pub(super) fn dispatches(&self) -> BTreeMap<String, u64> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone()
+    pub(super) fn dispatches(&self, graph: Option<&Graph>) -> BTreeMap<String, u64> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone();
+        let below: Vec<_> = counts
+            .iter()
+            .filter(|(path, _)| path.contains('/'))
+            .map(|(path, count)| (path.rsplit('/').next().unwrap_or_default().to_owned(), *count))
+            .collect();
+        for (node, count) in below {
+            if graph.is_none_or(|graph| graph.find(&node).is_none()) {
+                *counts.entry(node).or_default() += count;
+            }
+        }
+        counts
     }
 
     /// An operation begins.
@@ -227,10 +238,17 @@ impl Doubles {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches = dispatches;
     }
 
-    /// Counts a dispatch.
-    pub(super) fn count(&self, spec: &TaskSpec) {
+    /// A child run begins or goes on: whatever its tasks do from now on is done anew.
+    pub(super) fn begin_child(&self, namespace: &str) {
+        let below = format!("{namespace}/");
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.dispatches.entry(spec.activation.node_id.clone()).or_default() += 1;
+        counts.answered.retain(|(task, ..), _| !task.starts_with(&below));
+    }
+
+    /// Counts a dispatch of a node, by the path of nodes to it.
+    pub(super) fn count(&self, path: &str) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.dispatches.entry(path.to_owned()).or_default() += 1;
     }
 
     /// Calls an item's double; `None` where it has none.
@@ -340,7 +358,7 @@ fn failed(spec: &TaskSpec, failure: &Value) -> Failure {
         return broken(spec, &format!("`{name}` is not a category"));
     };
     let message = failure["message"].as_str().unwrap_or("it failed").to_owned();
-    Failure { category, message, details: failure.get("details").cloned() }
+    Failure { category, message, details: failure.get("details").cloned(), within: None }
 }
 
 impl Trap {

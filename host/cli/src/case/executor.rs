@@ -61,7 +61,7 @@ impl TaskExecutor for CaseExecutor {
         if self.store.is_broken() {
             return futures::future::pending().boxed();
         }
-        self.doubles.count(&spec);
+        self.doubles.count(&spec.path);
         let Some(reply) = self.doubles.call(&spec) else {
             return match &self.real {
                 Some(real) => {

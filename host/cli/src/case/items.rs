@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::graph::{Action, Graph, Primary};
 use graph_core::trust::TrustStore;
+use graph_core::walker::Graphs;
 use graph_engine::Engine;
 use serde_json::Value;
 
@@ -19,6 +20,7 @@ use crate::items::Places;
 use crate::launch::{self, Sources};
 use crate::preflight::Plan;
 use crate::project;
+use crate::subgraphs::Subgraphs;
 use crate::trust;
 
 /// Real items, for what a case has no double for. The default has none.
@@ -57,6 +59,21 @@ impl Items {
         }
     }
 
+    /// The graphs that a graph names: its `own`, those of the case, and those that are found as in a run.
+    pub(super) fn graphs(
+        &self,
+        file: &Path,
+        items_dir: Option<&Path>,
+        graph: &Graph,
+        own: Graphs,
+        manifest: &Manifest,
+        has_double: impl Fn(&str) -> bool,
+    ) -> Result<Graphs> {
+        let Some(real) = &self.real else { return Ok(own) };
+        let places = real.places(file, items_dir);
+        Ok(Subgraphs::resolve(graph, own, &places, &real.trust, manifest, has_double)?.graphs)
+    }
+
     /// Performs what a case has no double for; `None` where nothing is left to perform. `file` is the graph's file, or
     /// that of the case around it: the project is looked for from there. Items are looked for in `items_dir` first.
     pub(super) async fn executor(
@@ -64,6 +81,7 @@ impl Items {
         file: &Path,
         items_dir: Option<&Path>,
         graph: &Arc<Graph>,
+        graphs: &Arc<Graphs>,
         manifest: &Manifest,
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Option<Arc<dyn TaskExecutor>>> {
@@ -75,13 +93,15 @@ impl Items {
         let is_needed = |action: &Action| match literal(action) {
             // What may not be dispatched is denied when it comes to it, whether it exists or not.
             Some(id) => {
-                !has_double(&id) && manifest.dispatch().permits(action.primary, action.item_type, &id)
+                !has_double(&id)
+                    && !graphs.contains_key(id.split_once('@').map_or(id.as_str(), |(id, _)| id))
+                    && manifest.dispatch().permits(action.primary, action.item_type, &id)
             }
             None => true,
         };
-        let needed: Vec<_> = graph
-            .nodes
-            .iter()
+        let needed: Vec<_> = std::iter::once(graph)
+            .chain(graphs.values())
+            .flat_map(|graph| &graph.nodes)
             .filter_map(|node| {
                 node.action.as_ref().filter(|action| is_needed(action)).map(|action| (node, action))
             })
@@ -99,10 +119,7 @@ impl Items {
         if needed.is_empty() {
             return Ok(None);
         }
-        let project = real.sources.project.clone().or_else(|| nearest_project(file));
-        let folders: Vec<_> =
-            items_dir.map(Path::to_path_buf).into_iter().chain(real.sources.items.iter().cloned()).collect();
-        let places = Places::new(&folders, project.as_deref(), &real.context.home);
+        let places = real.places(file, items_dir);
         let components = launch::components(
             real.engine()?,
             places,
@@ -110,16 +127,23 @@ impl Items {
             manifest.clone(),
             real.sources.allow_unsigned,
         );
-        let plan = Plan::make_for(graph, &components, is_needed).await;
+        let plan = Plan::make_for(graph, graphs, &components, is_needed).await;
         if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
             return Err(explained(&refused));
         }
-        let executor = ComponentExecutor::new(components, Arc::clone(graph), plan, real.context.output, true);
+        let executor = ComponentExecutor::new(components, plan, real.context.output, true);
         Ok(Some(Arc::new(executor)))
     }
 }
 
 impl Real {
+    fn places(&self, file: &Path, items_dir: Option<&Path>) -> Places {
+        let project = self.sources.project.clone().or_else(|| nearest_project(file));
+        let first = items_dir.map(Path::to_path_buf).into_iter();
+        let folders: Vec<_> = first.chain(self.sources.items.iter().cloned()).collect();
+        Places::new(&folders, project.as_deref(), &self.context.home)
+    }
+
     fn engine(&self) -> Result<Engine> {
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(engine) = &*engine {

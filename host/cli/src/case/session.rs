@@ -12,8 +12,11 @@ use graph_core::document::{load, load_config};
 use graph_core::graph::{Durability, Graph, Reducer};
 use graph_core::record::{ErrorCode, Status};
 use graph_core::schema::InputSchema;
+use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Answers, Event, Identity, Resume, RunTree, Setup, Summary, inputs_digest};
+use graph_core::walker::{
+    Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
+};
 use graph_store::{CheckpointStore, NewRun, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
@@ -24,8 +27,9 @@ use super::executor::CaseExecutor;
 use super::expect::{Actual, ActualError};
 use super::items::Items;
 use super::store::CaseStore;
-use crate::driver::{Clock as _, DriveError, Driver, Parts, TaskExecutor, Writing};
+use crate::driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
 use crate::items::id_of_graph;
+use crate::subgraphs::recursion_warnings;
 use crate::{report, runs};
 
 /// The id of every case's first run; forks are counted behind it.
@@ -91,6 +95,18 @@ pub(super) struct Session<'c> {
     pub(super) run: String,
     /// How many forks there are.
     pub(super) forks: u64,
+}
+
+/// Counts the dispatches of nodes whose items are graphs: no executor sees them.
+struct CountChildren(Arc<Doubles>);
+
+impl Observer for CountChildren {
+    fn notice(&mut self, _at: Timestamp, notice: &Notice) {
+        if let Notice::ChildStarted { namespace, path, .. } = notice {
+            self.0.begin_child(namespace);
+            self.0.count(path);
+        }
+    }
 }
 
 /// What a run was started with.
@@ -160,7 +176,8 @@ impl<'c> Session<'c> {
         summary: Option<&Summary>,
         refusal: Option<Refusal>,
     ) -> Result<Actual, String> {
-        let graph = self.started.as_ref().map(|started| started.graph.id.clone()).unwrap_or_default();
+        let graph_of_run = self.started.as_ref().map(|started| &*started.graph);
+        let graph = graph_of_run.map(|graph| graph.id.clone()).unwrap_or_default();
         let mut result = match summary {
             Some(summary) => report::document(&self.run, &graph, summary),
             None => unborn(refusal.as_ref()),
@@ -175,7 +192,12 @@ impl<'c> Session<'c> {
         });
         let error =
             refusal.map(|Refusal { code, message }| ActualError { code, message, refused: true }).or(of_run);
-        Ok(Actual { result, executions: self.doubles.dispatches(), checkpoints: self.checkpoints()?, error })
+        Ok(Actual {
+            result,
+            executions: self.doubles.dispatches(graph_of_run),
+            checkpoints: self.checkpoints()?,
+            error,
+        })
     }
 
     /// Whether the graph keeps something that no store does.
@@ -203,9 +225,10 @@ impl<'c> Session<'c> {
         if self.started.is_some() {
             return Err(Stop::Fault("a case has one run, and it has been started already".to_owned()));
         }
-        let (graph, warnings) = self.load()?;
+        let (graph, mut warnings) = self.load()?;
         let graph = Arc::new(graph);
         let manifest = Arc::new(self.manifest()?);
+        let graphs = Arc::new(self.subgraphs(&graph, &manifest, &mut warnings)?);
         let file = match &self.case.graph {
             GraphSource::File(path) => path.as_path(),
             GraphSource::Inline(_) => Path::new(&self.path),
@@ -216,7 +239,7 @@ impl<'c> Session<'c> {
             let message = format!("`items_dir`: there is no folder {}", dir.display());
             return Err(Stop::Fault(message));
         }
-        let real = self.items.executor(file, items_dir, &graph, &manifest, has_double).await?;
+        let real = self.items.executor(file, items_dir, &graph, &graphs, &manifest, has_double).await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let setup = Setup {
             identity: Identity {
@@ -230,7 +253,7 @@ impl<'c> Session<'c> {
             initial_state: options.state.clone(),
             pins: pins(&manifest),
             manifest,
-            graphs: Arc::default(),
+            graphs,
             durability: options.durability.unwrap_or(graph.durability),
             max_steps: options.max_steps,
             max_concurrency: options.max_concurrency,
@@ -283,7 +306,7 @@ impl<'c> Session<'c> {
             merged = Some(Arc::new(fill_inputs(&graph, Value::Object(all))?));
             resume.inputs = Some(inputs.clone());
         }
-        let walker = RunTree::restore(graph, setup.clone(), restored.into())
+        let walker = RunTree::restore(graph, setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
         let summary = self.drive(walker, Event::Resumed(resume)).await?;
         if let Some(started) = &mut self.started {
@@ -320,7 +343,7 @@ impl<'c> Session<'c> {
         let mut driver = Driver::new(walker, &self.run, parts)
             .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
         let store = Arc::clone(&self.store);
-        let mut watcher = ();
+        let mut watcher = CountChildren(Arc::clone(&self.doubles));
         let ended = tokio::select! {
             biased;
             () = store.broken() => None,
@@ -342,10 +365,8 @@ impl<'c> Session<'c> {
         let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())
             .map_err(|error| error.message().to_owned())?;
         let walker = match restored {
-            Some(restored) => {
-                RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored.into())
-                    .map_err(|error| format!("the run cannot be restored: {error}"))?
-            }
+            Some(restored) => RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
+                .map_err(|error| format!("the run cannot be restored: {error}"))?,
             None => RunTree::new(Arc::clone(&started.graph), started.setup.clone()),
         };
         Ok(Some(walker.summary()))
@@ -369,6 +390,35 @@ impl<'c> Session<'c> {
                 Ok((loaded.graph, loaded.warnings.to_lines()))
             }
         }
+    }
+
+    /// The graphs that nodes name: those of the case, and those that are found as in a run.
+    fn subgraphs(
+        &self,
+        graph: &Arc<Graph>,
+        manifest: &Manifest,
+        warnings: &mut Vec<String>,
+    ) -> Result<Graphs, Stop> {
+        let mut own = Graphs::new();
+        for (id, config) in &self.case.subgraphs {
+            let problems = Problems::new();
+            let graph = load_config(config, &self.case.text, id, &problems);
+            let (graph, found) = problems
+                .finish(&self.path, &self.case.text, graph)
+                .map_err(|problems| Stop::invalid(&problems))?;
+            warnings.extend(found.to_lines());
+            own.insert(id.clone(), Arc::new(graph));
+        }
+        let file = match &self.case.graph {
+            GraphSource::File(path) => path.as_path(),
+            GraphSource::Inline(_) => Path::new(&self.path),
+        };
+        let graphs = self
+            .items
+            .graphs(file, self.case.items_dir.as_deref(), graph, own, manifest, |id| self.doubles.has(id))
+            .map_err(Stop::from)?;
+        warnings.extend(recursion_warnings(graph, &graphs));
+        Ok(graphs)
     }
 
     fn manifest(&self) -> Result<Manifest, Stop> {

@@ -31,7 +31,7 @@ impl Session<'_> {
         let Some(started) = &self.started else { return Err(no_run()) };
         let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
         let Some(restored) = restored else { return Err(no_run()) };
-        let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored.into())
+        let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
         let edit = options.edit.clone().unwrap_or_default();
         self.store.break_after(options.crash_after);
@@ -89,7 +89,7 @@ impl Session<'_> {
         }
         let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
         let (Some(started), Some(restored)) = (&self.started, restored) else { return Err(no_run()) };
-        let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored.into())
+        let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
         self.drive(walker, Event::Resumed(Resume::default())).await
     }

@@ -1,13 +1,17 @@
 //! `graph-host caps`: capability manifests.
 
 use clap::Subcommand;
-use graph_core::capability::{DispatchUse, ItemNeeds, suggest};
+use std::sync::Arc;
+
+use graph_core::capability::{DispatchPatterns, DispatchUse, ItemNeeds, Manifest, suggest};
 use graph_core::graph::{Graph, ItemType, Primary};
-use graph_host::components::Admitted;
+use graph_core::walker::Graphs;
+use graph_host::components::{Admitted, Components};
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::launch::{Scene, Sources};
+use graph_host::subgraphs::Subgraphs;
 use serde_json::{Value, json};
 
 /// Capability manifests
@@ -44,14 +48,21 @@ async fn suggested(graph: &str, sources: &Sources, context: &Context) -> Result<
     let output = context.output;
     let scene = Scene::open(graph, None, sources, context)?;
     let graph = &scene.file.graph;
-    let dispatches = dispatches(graph);
+    let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
+    let Components { places, trust, .. } = &scene.components;
+    let inside = Subgraphs::resolve(graph, Graphs::new(), places, trust, &all, |_| false)?;
+    let graphs = closure(graph, &inside.graphs);
+    let dispatches: Vec<_> = graphs.iter().flat_map(|graph| dispatches(graph)).collect();
     let mut named: Vec<Named> = Vec::new();
     let mut unknown = Vec::new();
     for used in &dispatches {
         if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
             continue;
         }
-        let guest_folder = guest_folder(graph, used.node);
+        if inside.graphs.contains_key(used.item_id.split_once('@').map_or(used.item_id, |(id, _)| id)) {
+            continue;
+        }
+        let guest_folder = graphs.iter().find_map(|graph| guest_folder(graph, used.node, used.item_id));
         if let Some(known) = named.iter_mut().find(|named| named.admitted.verified.id() == used.item_id) {
             known.guest_folder = known.guest_folder.take().or(guest_folder);
             continue;
@@ -66,9 +77,9 @@ async fn suggested(graph: &str, sources: &Sources, context: &Context) -> Result<
     }
     unknown.sort();
     unknown.dedup();
-    let templates = graph
-        .nodes
+    let templates = graphs
         .iter()
+        .flat_map(|graph| &graph.nodes)
         .filter(|node| node.action.as_ref().is_some_and(|action| action.item_id.literal().is_none()));
     let templates = templates.map(|node| {
         format!("node `{}` names its item by a template: permit what it may name yourself", node.name)
@@ -101,6 +112,21 @@ async fn suggested(graph: &str, sources: &Sources, context: &Context) -> Result<
     Ok(Exit::Ok)
 }
 
+/// A graph, and those that it and they name by written-out ids.
+fn closure(graph: &Arc<Graph>, graphs: &Graphs) -> Vec<Arc<Graph>> {
+    let mut found = vec![Arc::clone(graph)];
+    let mut at = 0;
+    while let Some(graph) = found.get(at).cloned() {
+        at += 1;
+        for child in graph_core::walker::named(&graph).into_iter().filter_map(|id| graphs.get(id)) {
+            if !found.iter().any(|known| known.digest == child.digest) {
+                found.push(Arc::clone(child));
+            }
+        }
+    }
+    found
+}
+
 /// The dispatches whose item is written out.
 fn dispatches(graph: &Graph) -> Vec<DispatchUse<'_>> {
     graph
@@ -120,8 +146,11 @@ fn dispatches(graph: &Graph) -> Vec<DispatchUse<'_>> {
 }
 
 /// An absolute path among a node's params: where its component looks for a folder.
-fn guest_folder(graph: &Graph, node: &str) -> Option<String> {
+fn guest_folder(graph: &Graph, node: &str, item: &str) -> Option<String> {
     let action = graph.nodes.iter().find(|known| known.name == node)?.action.as_ref()?;
+    if action.item_id.literal().and_then(Value::as_str) != Some(item) {
+        return None;
+    }
     let params = action.params.source().as_object()?;
     ["root", "path", "folder", "dir", "directory"]
         .into_iter()

@@ -18,6 +18,7 @@ use graph_host::preflight::{Plan, PlannedId};
 use graph_host::report::{self, Progress};
 use graph_host::session::Session;
 use graph_host::stores::{self, StoreKind};
+use graph_host::subgraphs::recursion_warnings;
 use graph_host::texts::Text;
 use graph_host::thread::Thread;
 use graph_host::{inputs, project, run_id};
@@ -120,7 +121,11 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         output.report(&scene.file.warnings);
     }
     let graph = Arc::clone(&scene.file.graph);
-    let plan = Plan::make(&graph, &scene.components).await;
+    for warning in recursion_warnings(&graph, &scene.subgraphs.graphs).iter().chain(&scene.subgraphs.warnings)
+    {
+        output.warn(warning);
+    }
+    let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.components).await;
     let suggest = scene.suggest_command(&args.graph, &args.sources);
     if args.plan {
         return show_plan(&scene, &plan, &suggest, context);
@@ -145,6 +150,12 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         .map(|(id, _)| format!("component `{id}` is not signed: nobody vouches for it (--allow-unsigned)"))
         .collect();
     let items = plan.items.len() as u64;
+    let inside: Vec<_> = scene
+        .subgraphs
+        .files
+        .iter()
+        .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
+        .collect();
 
     if args.detach && args.store == StoreKind::Memory {
         return Err(Error::usage("a run in memory lives in one process: it cannot go on in the background"));
@@ -167,6 +178,9 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
             styled(output::DIM, format_args!("run {}", ready.run)),
             report::counted(items, "component"),
         ));
+        for line in &inside {
+            output.note(format_args!("  inside: {line}"));
+        }
     }
     for notice in notices.iter().chain(&unsigned) {
         output.warn(notice);
@@ -269,6 +283,13 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
             "file": scene.file.path.display().to_string(),
             "digest": scene.file.graph.digest,
             "signature": standing_json(&scene.file.standing),
+            "graphs": scene.subgraphs.files.iter().map(|(id, file)| json!({
+                "id": id,
+                "file": file.path.display().to_string(),
+                "digest": file.graph.digest,
+                "signature": standing_json(&file.standing),
+            })).collect::<Vec<_>>(),
+            "warnings": scene.subgraphs.warnings,
         });
         if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json()) {
             document.extend(plan);
@@ -307,6 +328,15 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
                 printable(&problem.message)
             ))?,
         }
+    }
+    for (id, file) in &scene.subgraphs.files {
+        output.line(format_args!(
+            "  {} {}  graph {}  {}",
+            styled(output::GOOD, "✓"),
+            printable(id),
+            standing_text(&file.standing),
+            styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path)))
+        ))?;
     }
     output.line(styled(output::BOLD, "\nnodes"))?;
     for node in &plan.nodes {

@@ -2,17 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::diagnostic::Diagnostics;
 use graph_core::document::load;
-use graph_core::graph::ItemType;
+use graph_core::graph::{Graph, ItemType};
 use graph_core::text_item::read_text_item;
+use graph_core::walker::Graphs;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
-use graph_host::items::{id_of_graph, type_of_file};
+use graph_host::items::{Places, id_of_graph, type_of_file};
 use graph_host::output::{self, printable, styled};
 use graph_host::report::counted;
+use graph_host::subgraphs::{Subgraphs, recursion_warnings};
 use graph_host::texts::format_of;
+use graph_host::{project, trust};
 use serde_json::{Value, json};
 
 /// Check graphs, knowledge and directives without running them: every problem of every file at once
@@ -29,7 +33,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let mut worst = None;
     let mut documents = Vec::new();
     for path in &args.graphs {
-        let checked = check(path);
+        let checked = check(path, context);
         if output.is_json() {
             documents.push(checked.to_json(path));
         } else {
@@ -52,12 +56,18 @@ enum Checked {
 
 /// What a file that can be used holds.
 enum What {
-    Graph { nodes: usize },
+    /// With what is to be said of the graphs that it names.
+    Graph {
+        nodes: usize,
+        cycles: Vec<String>,
+    },
     Knowledge,
-    Directive { inputs: usize },
+    Directive {
+        inputs: usize,
+    },
 }
 
-fn check(path: &Path) -> Checked {
+fn check(path: &Path, context: &Context) -> Checked {
     let text = match graph_host::text_file::read_as("the file", path) {
         Ok(text) => text,
         Err(error) => return Checked::Unread(error),
@@ -76,11 +86,27 @@ fn check(path: &Path) -> Checked {
     let id = id_of_graph(path);
     match load(&path.display().to_string(), &text, &id) {
         Ok(loaded) => Checked::Valid {
-            what: What::Graph { nodes: loaded.graph.nodes.len() },
+            what: What::Graph {
+                nodes: loaded.graph.nodes.len(),
+                cycles: cycles(path, &loaded.graph, context),
+            },
             warnings: loaded.warnings,
         },
         Err(problems) => Checked::Invalid(problems),
     }
+}
+
+/// The cycles of graphs that name each other, as far as the graphs can be found.
+fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
+    let project = std::path::absolute(path).ok().and_then(|path| project::nearest(path.parent()?));
+    let places = Places::new(&[], project.as_deref(), &context.home);
+    let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
+    // A graph inside that cannot be used is for its own validation, and for `run`.
+    let graphs = trust::load(&context.home, &[], context.output)
+        .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &places, &trust, &all, |_| false))
+        .map(|found| found.graphs)
+        .unwrap_or_default();
+    recursion_warnings(graph, &graphs)
 }
 
 impl Checked {
@@ -105,11 +131,16 @@ impl Checked {
                 output.line(format_args!("{} {file}: {count} problem{s}", styled(output::BAD, "✗")))?;
             }
             Self::Valid { what, warnings } => {
+                if let What::Graph { cycles, .. } = what {
+                    for cycle in cycles {
+                        output.warn(cycle);
+                    }
+                }
                 if !warnings.is_empty() {
                     output.report(warnings);
                 }
                 let what = match what {
-                    What::Graph { nodes } => counted(*nodes as u64, "node"),
+                    What::Graph { nodes, .. } => counted(*nodes as u64, "node"),
                     What::Knowledge => "knowledge".to_owned(),
                     What::Directive { inputs } => format!("directive, {}", counted(*inputs as u64, "input")),
                 };
@@ -137,7 +168,10 @@ impl Checked {
                 let mut document = warnings.to_json();
                 document["valid"] = Value::from(true);
                 match what {
-                    What::Graph { nodes } => document["nodes"] = Value::from(*nodes),
+                    What::Graph { nodes, cycles } => {
+                        document["nodes"] = Value::from(*nodes);
+                        document["cycles"] = json!(cycles);
+                    }
                     What::Knowledge => document["kind"] = Value::from("knowledge"),
                     What::Directive { inputs } => {
                         document["kind"] = Value::from("directive");

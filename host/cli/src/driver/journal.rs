@@ -1,6 +1,6 @@
 //! Signing and storing what the walker wants persisted.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
@@ -287,13 +287,15 @@ impl Writer {
     fn write(&self, batch: impl IntoIterator<Item = Queued>, together: bool) -> Option<Written> {
         let batch: Vec<_> = batch.into_iter().collect();
         let id = batch.last()?.persist.id;
-        let newest = batch
-            .iter()
-            .filter_map(|queued| match &queued.persist.record {
-                Record::Checkpoint(checkpoint) if together => Some(checkpoint.sequence),
-                _ => None,
-            })
-            .max();
+        // By namespace: each run of a tree has checkpoints of its own.
+        let mut newest: HashMap<String, u64> = HashMap::new();
+        for queued in &batch {
+            if let Record::Checkpoint(checkpoint) = &queued.persist.record
+                && together
+            {
+                newest.insert(checkpoint.namespace.clone(), checkpoint.sequence);
+            }
+        }
         // Where a run pauses or ends it stays: that is never left to chance.
         let stops = batch.iter().any(|queued| match &queued.persist.record {
             Record::Checkpoint(checkpoint) => checkpoint.end.is_some(),
@@ -311,11 +313,12 @@ impl Writer {
                     refused.or(self.store.put_snapshot(&digest, &text).err().map(|error| error.to_string()));
             }
             let under = match &persist.record {
-                Record::Task(task) => Some(task.sequence),
-                Record::Answers(answers) => Some(answers.sequence),
+                Record::Task(task) => Some((&task.namespace, task.sequence)),
+                Record::Answers(answers) => Some((&answers.namespace, answers.sequence)),
                 Record::Checkpoint(_) | Record::Status(_) => None,
             };
-            if under.is_some() && under < newest {
+            let is_void = |(namespace, under)| newest.get(namespace).is_some_and(|newest| under < *newest);
+            if under.is_some_and(is_void) {
                 continue;
             }
             match persist.sign(&self.key) {
@@ -337,6 +340,9 @@ impl Writer {
 /// What a record means for the run's row.
 fn describe(record: &Record, update: &mut RunUpdate) {
     match record {
+        // The row is of the run at the top.
+        Record::Checkpoint(checkpoint) if !checkpoint.namespace.is_empty() => {}
+        Record::Status(status) if !status.namespace.is_empty() => {}
         Record::Checkpoint(checkpoint) => {
             // An update may go back to a checkpoint with other inputs.
             update.inputs = matches!(checkpoint.source, Source::Inputs | Source::Update { .. })

@@ -187,11 +187,14 @@ impl Driver {
         Ok(stopped)
     }
 
-    /// The text of inputs that a resume brought, to be kept with the checkpoint that names their digest.
+    /// The text of inputs that a resume or a parent brought, to be kept with the checkpoint that names their digest.
     fn new_inputs(&self, record: &Record) -> Option<Text> {
         let Record::Checkpoint(checkpoint) = record else { return None };
-        (checkpoint.source == Source::Inputs)
-            .then(|| (checkpoint.inputs, json::canonical_string(&self.walker.summary().inputs)))
+        // Those of the run at the top are kept when it is created.
+        let of_child = !checkpoint.namespace.is_empty() && checkpoint.parent.is_none();
+        let is_new = of_child || checkpoint.source == Source::Inputs;
+        let inputs = self.walker.inputs_of(&checkpoint.namespace).filter(|_| is_new)?;
+        Some((checkpoint.inputs, json::canonical_string(&inputs)))
     }
 
     /// An event that is there already. Whoever watches comes first, so that a busy run can be stopped; then what is

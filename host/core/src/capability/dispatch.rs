@@ -227,23 +227,26 @@ fn covers(token: &str, c: char) -> bool {
 #[serde(transparent)]
 pub struct DispatchPatterns {
     patterns: Vec<DispatchPattern>,
+    /// What parents have left of it: each must permit a dispatch too.
+    #[serde(skip)]
+    within: Vec<Vec<DispatchPattern>>,
 }
 
 impl DispatchPatterns {
     /// Nothing may be dispatched.
     pub const fn deny_all() -> Self {
-        Self { patterns: Vec::new() }
+        Self { patterns: Vec::new(), within: Vec::new() }
     }
 
     /// Reads a list of patterns.
     pub fn parse<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, DispatchPatternError> {
         let patterns = patterns.into_iter().map(|pattern| DispatchPattern::parse(pattern.as_ref()));
-        Ok(Self { patterns: patterns.collect::<Result<_, _>>()? })
+        Ok(Self { patterns: patterns.collect::<Result<_, _>>()?, within: Vec::new() })
     }
 
     /// From patterns that were read one by one.
     pub(super) const fn new(patterns: Vec<DispatchPattern>) -> Self {
-        Self { patterns }
+        Self { patterns, within: Vec::new() }
     }
 
     /// Whether this may be done with that item. What is no item id is never permitted, but for a search without one.
@@ -258,11 +261,14 @@ impl DispatchPatterns {
             return false;
         }
         let name = capability_name(primary, item_type, id);
-        self.patterns.iter().any(|pattern| match primary {
-            Primary::Execute | Primary::Load => pattern.matches(&name),
-            Primary::Search => pattern.matches(&name) || pattern.covers_below(&name),
-            Primary::Sign => item_type != ItemType::Tool && pattern.is_plain() && pattern.matches(&name),
-        })
+        let permits = |list: &Vec<DispatchPattern>| {
+            list.iter().any(|pattern| match primary {
+                Primary::Execute | Primary::Load => pattern.matches(&name),
+                Primary::Search => pattern.matches(&name) || pattern.covers_below(&name),
+                Primary::Sign => item_type != ItemType::Tool && pattern.is_plain() && pattern.matches(&name),
+            })
+        };
+        permits(&self.patterns) && self.within.iter().all(permits)
     }
 
     /// Whether a search may list that item: where `search.<item_type>` is permitted as such, which is a search over
@@ -271,8 +277,18 @@ impl DispatchPatterns {
         let id = without_version(item_id);
         let everything = capability_name(Primary::Search, item_type, "");
         let name = capability_name(Primary::Search, item_type, id);
-        ItemId::is_path(id)
-            && self.patterns.iter().any(|pattern| pattern.matches(&everything) || pattern.matches(&name))
+        let permits = |list: &Vec<DispatchPattern>| {
+            list.iter().any(|pattern| pattern.matches(&everything) || pattern.matches(&name))
+        };
+        ItemId::is_path(id) && permits(&self.patterns) && self.within.iter().all(permits)
+    }
+
+    /// What both permit.
+    #[must_use]
+    pub fn narrowed_by(mut self, other: &Self) -> Self {
+        self.within.push(other.patterns.clone());
+        self.within.extend(other.within.iter().cloned());
+        self
     }
 
     /// The patterns, as they were given.

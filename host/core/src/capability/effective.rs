@@ -189,6 +189,9 @@ fn refused(request: &GrantRequest<'_>, kind: CapabilityKind, mounts: &[Mount]) -
         }
         Some(_) => {}
     }
+    if request.manifest.narrowing.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&kind)) {
+        return Some(RefusalReason::Parent);
+    }
     let has_kind = |parent: &EffectiveGrant| parent.kinds.contains(&kind);
     if request.parent.is_some_and(|parent| !has_kind(parent))
         || (kind == CapabilityKind::Filesystem && mounts.is_empty())

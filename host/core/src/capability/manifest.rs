@@ -7,6 +7,7 @@ use super::dispatch::{DispatchPatterns, without_version};
 use super::grant::{CapabilityKind, Mount};
 use super::item::ItemPattern;
 use crate::digest::Digest;
+use crate::graph::NodeCapabilities;
 use crate::json;
 use crate::limits::{RunLimits, TaskLimits};
 
@@ -19,6 +20,20 @@ pub struct Manifest {
     pub(super) items: Vec<ItemEntry>,
     pub(super) limits: TaskLimits,
     pub(super) run: RunLimits,
+    /// What a parent's nodes have left of it; empty for a manifest as it was written.
+    #[serde(skip)]
+    pub(super) narrowing: Narrowing,
+}
+
+/// What the nodes above a child run have left of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(super) struct Narrowing {
+    /// The kinds that stay; `None` is all.
+    pub(super) kinds: Option<Vec<CapabilityKind>>,
+    /// The most memory of a task, in bytes.
+    pub(super) memory: Option<u64>,
+    /// The same narrowing has the same text.
+    pub(super) text: String,
 }
 
 /// What the items of a pattern may touch.
@@ -79,6 +94,44 @@ impl Manifest {
         Self { dispatch, ..self }
     }
 
+    /// What a child run may do that a node starts: this, as far as the node's `capabilities` and its `memory` leave it.
+    #[must_use]
+    pub fn narrowed(&self, node: Option<&NodeCapabilities>, memory: Option<u64>) -> Self {
+        let mut narrowed = self.clone();
+        let Narrowing { kinds, memory: most, text } = &mut narrowed.narrowing;
+        if let Some(patterns) = node.and_then(|node| node.dispatch.as_ref()) {
+            // The patterns were checked with the document; one that cannot be read permits nothing.
+            let own = DispatchPatterns::parse(patterns).unwrap_or_else(|_| DispatchPatterns::deny_all());
+            narrowed.dispatch = narrowed.dispatch.narrowed_by(&own);
+            text.push_str(&json::canonical_string(&json!({ "dispatch": patterns })));
+        }
+        if let Some(names) = node.and_then(|node| node.interfaces.as_ref()) {
+            let left = CapabilityKind::ALL.into_iter().filter(|kind| {
+                names.iter().any(|name| name == kind.as_str())
+                    && kinds.as_ref().is_none_or(|kinds| kinds.contains(kind))
+            });
+            *kinds = Some(left.collect());
+            text.push_str(&json::canonical_string(&json!({ "interfaces": names })));
+        }
+        if let Some(memory) = memory {
+            *most = Some(most.map_or(memory, |most| most.min(memory)));
+            text.push_str(&json::canonical_string(&json!({ "memory": memory })));
+        }
+        narrowed
+    }
+
+    /// This manifest with other limits for the whole run: those that a parent's task has left for its child run.
+    #[must_use]
+    pub fn with_run_limits(self, run: RunLimits) -> Self {
+        Self { run, ..self }
+    }
+
+    /// What the nodes above a child run have left of the manifest, as a text that is the same for the same narrowing;
+    /// empty for the run at the top.
+    pub fn narrowing(&self) -> &str {
+        &self.narrowing.text
+    }
+
     /// Which items may be dispatched.
     pub fn dispatch(&self) -> &DispatchPatterns {
         &self.dispatch
@@ -100,7 +153,8 @@ impl Manifest {
 
     /// What a task of an item may use up.
     pub fn limits_for(&self, item_id: &str) -> TaskLimits {
-        self.entry_for(item_id).map_or(self.limits, |entry| entry.limits)
+        let limits = self.entry_for(item_id).map_or(self.limits, |entry| entry.limits);
+        TaskLimits { memory: limits.memory.min(self.narrowing.memory.unwrap_or(u64::MAX)), ..limits }
     }
 
     /// What a whole run may use up.

@@ -14,6 +14,9 @@ use crate::yaml::{Entry, Fields, Node, parse};
 /// What a manifest can grant in later versions. Each is refused, never ignored.
 const LATER: [&str; 5] = ["http", "secrets", "knowledge", "tools", "model"];
 
+/// The largest depth of child runs that a manifest may allow.
+const LARGEST_DEPTH: u64 = 64;
+
 impl Manifest {
     /// Reads a manifest. `base` is the absolute folder that relative paths start from: the manifest's own. Without
     /// errors there may still be warnings.
@@ -35,6 +38,10 @@ impl Manifest {
             let run = RunLimits {
                 fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.fuel),
                 timeout: positive(&mut fields, "timeout").unwrap_or(RunLimits::DEFAULT.timeout),
+                depth: fields
+                    .u64("depth", 0..=LARGEST_DEPTH)
+                    .and_then(|depth| u32::try_from(depth).ok())
+                    .unwrap_or(RunLimits::DEFAULT.depth),
             };
             fields.finish();
             run
@@ -42,7 +49,7 @@ impl Manifest {
         let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
         let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), limits, base, problems));
         fields.finish();
-        Some(Self { dispatch, items, limits, run })
+        Some(Self { dispatch, items, limits, run, ..Self::default() })
     }
 }
 

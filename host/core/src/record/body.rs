@@ -333,6 +333,11 @@ pub struct TaskSummary {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_none_yet(dispatch: &u32) -> bool {
+    *dispatch == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -346,6 +351,9 @@ pub struct Checkpoint {
     pub barriers: BTreeMap<String, Vec<String>>,
     /// Where every channel stands.
     pub channels: BTreeMap<String, ChannelStamp>,
+    /// Supersteps that child runs have taken so far, at any depth.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub child_steps: u64,
     /// Deferred activations, waiting until nothing else is active.
     pub deferred: Vec<PendingActivation>,
     /// The end, if this is it.
@@ -492,6 +500,9 @@ pub struct TaskRecord {
     pub run: String,
     /// The sequence number of the checkpoint it is under.
     pub sequence: u64,
+    /// Supersteps of its child run so far, and of the runs below that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub steps: u64,
     /// The task's id.
     pub task: String,
     /// Warnings of the task.
@@ -518,6 +529,8 @@ pub enum PendingOutcome {
         /// The failure.
         failure: Failure,
     },
+    /// Its child run asks, and keeps the questions.
+    Suspended,
     /// It asks.
     Interrupted {
         /// How many answers it had when it asked.
@@ -570,6 +583,9 @@ pub struct TaskUse {
     pub micros: u64,
     /// Its node.
     pub node: String,
+    /// Supersteps of its child run, and of the runs below that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub steps: u64,
 }
 
 /// A question that is open.
@@ -590,6 +606,9 @@ pub struct StatusRecord {
     pub at: Timestamp,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
+    /// Of a child run: which dispatch of its parent's task it runs for, from 1.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub dispatch: u32,
     /// Why, if something went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,

@@ -27,7 +27,10 @@ impl Walker {
             TaskState::Failed(failure) => Some((superstep.activated[task.activated].node, failure.clone())),
             _ => None,
         });
-        let asks = superstep.tasks.iter().any(|task| matches!(task.state, TaskState::Interrupted { .. }));
+        let asks = superstep
+            .tasks
+            .iter()
+            .any(|task| matches!(task.state, TaskState::Interrupted { .. } | TaskState::Suspended));
         if failed.is_none() && !asks {
             return self.commit(now, fx);
         }
@@ -38,11 +41,15 @@ impl Walker {
 
     fn node_error(&self, node: NodeIndex, failure: &Failure) -> RunError {
         let name = &self.graph.node(node).name;
+        let path = match &failure.within {
+            Some(within) => format!("{name}/{within}"),
+            None => name.clone(),
+        };
         RunError {
             category: Some(failure.category),
             code: code_of(failure),
-            message: format!("node `{name}` failed ({}): {}", failure.category, failure.message),
-            node: Some(name.clone()),
+            message: format!("{}{}", failed_at(&path, failure.category), failure.message),
+            node: Some(path),
         }
     }
 
@@ -254,6 +261,7 @@ impl Walker {
             for task in &superstep.tasks[active.tasks.clone()] {
                 self.executions[active.node.0 as usize] += u64::from(task.used.dispatches);
                 self.fuel = self.fuel.saturating_add(task.used.fuel);
+                self.child_steps = self.child_steps.saturating_add(task.used.steps);
                 self.warnings.extend(task.warnings.iter().cloned());
                 self.tasks_unwritten.push(TaskSummary {
                     at: task.told.at,
@@ -350,6 +358,11 @@ impl Walker {
         self.warnings.append(&mut warnings);
         value
     }
+}
+
+/// How the message of a node's failure begins.
+pub(super) fn failed_at(path: &str, category: crate::node::Category) -> String {
+    format!("node `{path}` failed ({category}): ")
 }
 
 /// A `return` node has ended the run.

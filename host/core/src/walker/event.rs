@@ -170,6 +170,11 @@ pub enum TimerId {
     },
     /// The wall time of the run.
     RunTimeout,
+    /// The wall time of a child run.
+    ChildTimeout {
+        /// Its namespace.
+        namespace: Arc<str>,
+    },
 }
 
 /// Something that the driver is to do. Effects are performed in the order in which they come.
@@ -312,6 +317,15 @@ pub enum Notice {
     Stopped(RunError),
     /// A warning.
     Warning(String),
+    /// A child run begins, or goes on.
+    ChildStarted {
+        /// Its namespace.
+        namespace: Arc<str>,
+        /// The path of nodes from the root graph to the node that starts it.
+        path: Arc<str>,
+        /// Its graph's id.
+        graph: String,
+    },
     /// Something has happened in a child run.
     Child {
         /// Its namespace.

@@ -62,6 +62,12 @@ pub struct Walker {
     pub(super) just_visited: Vec<NodeIndex>,
     pub(super) executions: Vec<u64>,
     pub(super) fuel: u64,
+    /// Supersteps that child runs have taken, at any depth, as far as the superstep of their task has committed.
+    pub(super) child_steps: u64,
+    /// For a child run: how many supersteps it and the runs below it may take together.
+    pub(super) step_share: Option<u64>,
+    /// For a child run: which dispatch of its parent's task it runs for, from 1.
+    pub(super) dispatch: u32,
     pub(super) tasks_unwritten: Vec<TaskSummary>,
     pub(super) fired_unwritten: Fired,
     /// What the next checkpoint tells of its superstep.
@@ -137,6 +143,9 @@ impl Walker {
             just_visited: Vec::new(),
             executions: vec![0; graph.nodes.len()],
             fuel: 0,
+            child_steps: 0,
+            step_share: None,
+            dispatch: 0,
             tasks_unwritten: Vec::new(),
             fired_unwritten: Fired::new(),
             telling: Telling::default(),
@@ -270,21 +279,7 @@ impl Walker {
             );
             return Some(limit(None, message));
         }
-        let total = self.max_total_steps();
-        (self.step >= total).then(|| {
-            limit(
-                None,
-                format!(
-                    "{} supersteps have run, which is `max_total_steps`, and something is next",
-                    self.step
-                ),
-            )
-        })
-    }
-
-    /// A total given for this run speaks for the tree too.
-    fn max_total_steps(&self) -> u64 {
-        self.graph.max_total_steps.max(self.setup.max_steps.unwrap_or(0))
+        self.tree_limit()
     }
 
     pub(super) fn static_interrupts(&self) -> Vec<InterruptRecord> {
@@ -324,6 +319,8 @@ impl Walker {
                 Phase::Boundary(_) => self.timed_out = true,
                 _ => {}
             },
+            // The tree keeps the time of child runs.
+            TimerId::ChildTimeout { .. } => {}
             TimerId::Retry { task, attempt } => {
                 if self.phase != Phase::Running {
                     return;

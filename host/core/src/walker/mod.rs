@@ -1,7 +1,9 @@
 //! The walker: a state machine that takes a graph from superstep to superstep. Events go in, effects come out; it does
 //! no IO, and time and identity are arguments.
 
+mod answers;
 mod channels;
+mod children;
 mod commit;
 mod event;
 mod machine;
@@ -28,7 +30,7 @@ pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
 };
 
-pub use tree::{RestoredTree, RunTree};
+pub use tree::{RestoredChild, RestoredTree, RunTree, cycles, is_child_of, named};
 
 #[cfg(test)]
 mod tests;

@@ -77,6 +77,7 @@ impl Walker {
                 answered: u32::try_from(task.answers.len()).unwrap_or(u32::MAX),
                 payload: Canonical(Arc::clone(payload)),
             },
+            TaskState::Suspended => PendingOutcome::Suspended,
             TaskState::Backoff { due, failure } => {
                 PendingOutcome::Retrying { due: *due, failure: failure.clone() }
             }
@@ -97,8 +98,9 @@ impl Walker {
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.activated[task.activated].node).name.clone(),
             outcome,
-            run: self.setup.identity.run.clone(),
+            run: self.setup.identity.record_run().to_owned(),
             sequence: last.sequence,
+            steps: task.used.steps,
             task: task.id.to_string(),
             warnings: task.warnings.clone(),
         });
@@ -183,6 +185,7 @@ impl Walker {
             at: self.at,
             barriers: barriers.collect(),
             channels: self.channels.stamps(),
+            child_steps: self.child_steps,
             deferred: self.deferred.iter().map(|step| step.record(&self.graph)).collect(),
             end: self.end.clone(),
             errors_continued: self.errors_continued,
@@ -197,7 +200,7 @@ impl Walker {
             parent: self.last.map(|last| last.digest),
             pins: self.setup.pins,
             result: crate::record::ResultDigest(Digest::from_bytes([0; 32])),
-            run: self.setup.identity.run.clone(),
+            run: self.setup.identity.record_run().to_owned(),
             seed: self.setup.seed,
             sequence: self.sequence,
             source,
@@ -223,11 +226,12 @@ impl Walker {
         let record = Record::Status(StatusRecord {
             at: now,
             checkpoint,
+            dispatch: self.dispatch,
             error: self.error.clone(),
             interrupts: self.interrupts.clone(),
             namespace: self.setup.identity.namespace.clone(),
             released: self.released,
-            run: self.setup.identity.run.clone(),
+            run: self.setup.identity.record_run().to_owned(),
             sequence,
             status: self.status,
             tasks,
@@ -245,6 +249,7 @@ impl Walker {
                 fuel: left.used.fuel,
                 micros: left.used.micros,
                 node: self.graph.node(left.node).name.clone(),
+                steps: left.used.steps,
             };
             (task.to_string(), used)
         });

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Walker;
 use super::channels::Channels;
-use super::event::{Answers, Effect, Resume, TimerId};
+use super::event::{Effect, Resume, TimerId};
 use super::machine::{Phase, illegal};
 use super::routes::Step;
 use super::setup::{CheckpointRef, HandleError, RestoreError, Restored, Setup};
@@ -72,6 +72,7 @@ impl Walker {
         walker.visited_written = visited.len();
         (walker.visited, walker.just_visited) = (visited, just_visited);
         walker.fuel = checkpoint.fuel;
+        walker.child_steps = checkpoint.child_steps;
         walker.warnings_written = warnings.len();
         walker.warnings = warnings;
         walker.errors_continued = checkpoint.errors_continued;
@@ -89,11 +90,13 @@ impl Walker {
             let mut interrupts = walker.pending.interrupts(&walker.graph);
             let has_asked = !status.interrupts.is_empty();
             interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
-            if walker.status == Status::Interrupted && has_asked && interrupts.is_empty() {
+            let child_asks = walker.pending.suspended().next().is_some();
+            if walker.status == Status::Interrupted && has_asked && interrupts.is_empty() && !child_asks {
                 walker.status = Status::Running;
             }
             walker.interrupts = interrupts;
             walker.released = status.released;
+            walker.dispatch = status.dispatch;
             walker.warnings.extend(status.warnings);
         }
         Ok(walker)
@@ -112,20 +115,7 @@ impl Walker {
         resume: Resume,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        match self.phase {
-            Phase::Suspended => {}
-            Phase::Finished => {
-                return Err(refused(
-                    ErrorCode::Finished,
-                    format!("the run has ended with status {}; there is nothing to resume", self.status),
-                ));
-            }
-            Phase::New => return Err(illegal("the run has not started")),
-            Phase::Broken => return Err(illegal("the run could not be stored; restore it from the store")),
-            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Suspending(_) => {
-                return Err(illegal("the run is under way"));
-            }
-        }
+        self.check_suspended()?;
         if self.cancel_requested {
             self.channels.forget_untracked();
             self.suspend(now, self.stopped_as(), None, fx);
@@ -133,7 +123,40 @@ impl Walker {
         }
         let open = self.pending.interrupts(&self.graph);
         let Resume { answers, max_steps, inputs } = resume;
-        let answered = if inputs.is_some() { BTreeMap::new() } else { self.resolve(&open, answers)? };
+        let answered = if inputs.is_some() {
+            BTreeMap::new()
+        } else {
+            let resolved = super::answers::resolve(&open, &self.interrupts, self.status, answers)?;
+            resolved.into_iter().map(|(id, answer)| (task_of(&id), answer)).collect()
+        };
+        self.go_on(now, answered, max_steps, inputs, fx)
+    }
+
+    /// Whether the run is where a resume can take it up.
+    pub(super) fn check_suspended(&self) -> Result<(), HandleError> {
+        match self.phase {
+            Phase::Suspended => Ok(()),
+            Phase::Finished => Err(refused(
+                ErrorCode::Finished,
+                format!("the run has ended with status {}; there is nothing to resume", self.status),
+            )),
+            Phase::New => Err(illegal("the run has not started")),
+            Phase::Broken => Err(illegal("the run could not be stored; restore it from the store")),
+            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Suspending(_) => {
+                Err(illegal("the run is under way"))
+            }
+        }
+    }
+
+    /// Goes on with these answers, by task. What is refused changes nothing.
+    pub(super) fn go_on(
+        &mut self,
+        now: Timestamp,
+        answered: BTreeMap<Arc<str>, Value>,
+        max_steps: Option<u64>,
+        inputs: Option<Map<String, Value>>,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
         let most = max_steps.unwrap_or(self.max_steps);
         if self.step >= most && (max_steps.is_some() || self.status == Status::Limit) {
             return Err(refused(
@@ -145,7 +168,7 @@ impl Walker {
             self.max_steps = most;
             self.setup.max_steps = max_steps;
         }
-        let asked = self.status == Status::Interrupted && open.is_empty();
+        let asked = self.status == Status::Interrupted && self.pending.interrupts(&self.graph).is_empty();
         self.released = self.released || asked;
         self.status = Status::Running;
         self.error = None;
@@ -202,85 +225,16 @@ impl Walker {
             checkpoint: last.digest,
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(left.node).name.clone(),
-            run: self.setup.identity.run.clone(),
+            run: self.setup.identity.record_run().to_owned(),
             sequence: last.sequence,
             task: task.to_string(),
         });
         self.persist(record, fx);
     }
-
-    /// Which task each answer is for.
-    fn resolve(
-        &self,
-        open: &[InterruptRecord],
-        answers: Answers,
-    ) -> Result<BTreeMap<Arc<str>, Value>, HandleError> {
-        let ids = || {
-            open.iter().map(|asked| format!("`{}` ({})", asked.id, asked.node)).collect::<Vec<_>>().join(", ")
-        };
-        // A static interrupt asks nothing: an answer to it only says to go on.
-        let known: &[InterruptRecord] = if open.is_empty() { &self.interrupts } else { open };
-        let mut resolved = BTreeMap::new();
-        match answers {
-            Answers::None => {
-                if !open.is_empty() && matches!(self.status, Status::Interrupted | Status::Failed) {
-                    return Err(refused(
-                        ErrorCode::AnswerNeeded,
-                        format!("the run waits for answers to {}", ids()),
-                    ));
-                }
-            }
-            Answers::Bare(value) => match known {
-                [] => return Err(refused(ErrorCode::UnknownInterrupt, "the run asks nothing".to_owned())),
-                [asked] => {
-                    resolved.insert(task_of(&asked.id), value);
-                }
-                _ if open.is_empty() => {}
-                _ => {
-                    return Err(refused(
-                        ErrorCode::AmbiguousAnswer,
-                        format!("the run waits for several answers; say which: {}", ids()),
-                    ));
-                }
-            },
-            Answers::ById(by_id) => {
-                for (wanted, value) in by_id {
-                    let by_node = || known.iter().filter(|asked| asked.node == wanted).collect::<Vec<_>>();
-                    let found = known
-                        .iter()
-                        .find(|asked| asked.id == wanted)
-                        .map_or_else(by_node, |found| vec![found]);
-                    let task = match found[..] {
-                        [found] => task_of(&found.id),
-                        [] => {
-                            let message = format!("nothing is asked as `{wanted}`; open are: {}", ids());
-                            return Err(refused(ErrorCode::UnknownInterrupt, message));
-                        }
-                        _ => {
-                            let message =
-                                format!("node `{wanted}` asks more than once; answer by id: {}", ids());
-                            return Err(refused(ErrorCode::AmbiguousAnswer, message));
-                        }
-                    };
-                    if resolved.insert(task, value).is_some() {
-                        let message = format!("`{wanted}` is answered twice");
-                        return Err(refused(ErrorCode::AmbiguousAnswer, message));
-                    }
-                }
-                if resolved.is_empty() && !open.is_empty() {
-                    return Err(refused(
-                        ErrorCode::AnswerNeeded,
-                        format!("the run waits for answers to {}", ids()),
-                    ));
-                }
-            }
-        }
-        Ok(resolved)
-    }
 }
 
 /// The task in an interrupt's id, `task/n`.
-fn task_of(interrupt: &str) -> Arc<str> {
+pub(super) fn task_of(interrupt: &str) -> Arc<str> {
     interrupt.rsplit_once('/').map_or(interrupt, |(task, _)| task).into()
 }
 

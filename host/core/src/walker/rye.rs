@@ -41,5 +41,10 @@ fn failure(map: &Map<String, Value>) -> Option<Failure> {
         Some(other) => crate::json::canonical_string(other),
         None => "the result says that it failed".to_owned(),
     };
-    Some(Failure { category: Category::Permanent, message, details: Some(Value::Object(map.clone())) })
+    Some(Failure {
+        category: Category::Permanent,
+        message,
+        details: Some(Value::Object(map.clone())),
+        within: None,
+    })
 }

@@ -15,7 +15,7 @@ use super::telling::Told;
 use crate::capability::DispatchPatterns;
 use crate::digest::DomainHasher;
 use crate::graph::{
-    Action, Foreach, Node, NodeIndex, NodeKind, OnItemError, Primary, RetryPolicy, TemplateMode,
+    Action, Foreach, ItemType, Node, NodeIndex, NodeKind, OnItemError, Primary, RetryPolicy, TemplateMode,
 };
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Category, Failure, Outcome};
@@ -31,6 +31,10 @@ pub(super) struct Prepared {
     /// A further narrowing by the node.
     pub(super) narrowed: Option<DispatchPatterns>,
 }
+
+/// A child run is bounded by what its task has reserved, by its own graph, and by what its node says.
+const CHILD_LIMITS: TaskLimits =
+    TaskLimits { fuel: u64::MAX, memory: u64::MAX, timeout: Duration::MAX, output: u64::MAX, log: u64::MAX };
 
 impl Walker {
     /// Everything about a node's dispatch that is the same each time.
@@ -76,8 +80,12 @@ impl Walker {
                 format!("the node's own `capabilities` leave out `{name}`"),
             ));
         }
-        let limits = lower(self.setup.manifest.limits_for(item_id), node, &self.graph.limits);
-        Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits })
+        let is_graph = primary == Primary::Execute
+            && item_type == ItemType::Tool
+            && super::tree::graph_of(&self.setup.graphs, item_id).is_some();
+        let limits = if is_graph { CHILD_LIMITS } else { self.setup.manifest.limits_for(item_id) };
+        let limits = lower(limits, node, &self.graph.limits);
+        Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits, is_graph })
     }
 
     /// Makes the tasks of the next superstep from what is next and what is known of them already, and starts those
@@ -95,6 +103,7 @@ impl Walker {
         };
         self.count_used(pending);
         self.reserve(&mut superstep);
+        self.reserve_steps(&mut superstep);
         fx.push(Effect::Emit(Notice::SuperstepStarted {
             superstep: number,
             nodes: superstep
@@ -123,10 +132,11 @@ impl Walker {
         for left in left.0.into_values() {
             self.executions[left.node.0 as usize] += u64::from(left.used.dispatches);
             self.fuel = self.fuel.saturating_add(left.used.fuel);
+            self.child_steps = self.child_steps.saturating_add(left.used.steps);
         }
     }
 
-    fn make_tasks(&self, number: u64, pending: &mut Pending) -> Result<Superstep, RunError> {
+    pub(super) fn make_tasks(&self, number: u64, pending: &mut Pending) -> Result<Superstep, RunError> {
         let mut superstep = Superstep {
             number,
             activated: Vec::with_capacity(self.next.len()),
@@ -198,6 +208,7 @@ impl Walker {
             attempt: 0,
             used: Used::default(),
             reserved: 0,
+            reserved_steps: 0,
             answers: Vec::new(),
             warnings: Vec::new(),
             told: Told::default(),
@@ -295,7 +306,7 @@ impl Walker {
 
     /// Goes on from what is known of a task.
     fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) {
-        let PendingTask { node: _, outcome, attempt, used, answers, warnings, events } = known;
+        let PendingTask { node: _, outcome, attempt, used, answers, warnings, events, woken } = known;
         task.used = used;
         task.answers = answers;
         task.told = Told::of_events(events);
@@ -326,6 +337,14 @@ impl Walker {
                     task.attempt = attempt;
                     task.warnings = warnings;
                     task.state = TaskState::Interrupted { payload: payload.0 };
+                }
+            }
+            Some(PendingOutcome::Suspended) => {
+                task.attempt = attempt.saturating_sub(1);
+                if !woken {
+                    task.attempt = attempt;
+                    task.warnings = warnings;
+                    task.state = TaskState::Suspended;
                 }
             }
             Some(PendingOutcome::Retrying { due, failure }) => {
@@ -380,7 +399,7 @@ impl Walker {
                 }
                 TaskState::Running | TaskState::Backoff { .. } if serial => return,
                 // What comes after a question is reached once it is answered.
-                TaskState::Interrupted { .. } | TaskState::Failed(_) => serial,
+                TaskState::Interrupted { .. } | TaskState::Suspended | TaskState::Failed(_) => serial,
                 TaskState::Handled(_) => serial && !keeps_going,
                 _ => false,
             };
@@ -460,6 +479,8 @@ impl Walker {
             task.warnings.append(&mut warnings);
         }
         task.state = TaskState::Running;
+        // An attempt of that number that was given up has been told of by now, or never will be.
+        self.aborted.remove(&(Arc::clone(&task.id), attempt));
         superstep.running += 1;
         let params = match params {
             Ok(params) => params,

@@ -27,6 +27,17 @@ pub struct Identity {
     pub namespace: String,
 }
 
+impl Identity {
+    /// The run in the store, under whose id the records are: for a child run that of the run at the top.
+    pub fn record_run(&self) -> &str {
+        let of_child = |run: &'_ str| run.len().checked_sub(self.namespace.len() + 1);
+        match of_child(&self.run) {
+            Some(end) if !self.namespace.is_empty() => &self.run[..end],
+            _ => &self.run,
+        }
+    }
+}
+
 /// Graphs by item id.
 pub type Graphs = BTreeMap<String, Arc<Graph>>;
 
@@ -106,6 +117,14 @@ pub enum RestoreError {
     #[error("{reason}")]
     Channel {
         /// Which and why.
+        reason: String,
+    },
+    /// The checkpoint of a child run names no graph that there is.
+    #[error("the child run `{namespace}` cannot be restored: {reason}")]
+    Child {
+        /// Its namespace.
+        namespace: String,
+        /// Why.
         reason: String,
     },
     /// The checkpoint names a node that the graph does not have.

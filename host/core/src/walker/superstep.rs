@@ -71,6 +71,8 @@ pub(super) struct Task {
     pub(super) used: Used,
     /// Fuel set aside for it that no attempt has used.
     pub(super) reserved: u64,
+    /// Supersteps set aside for its child run, those apart that the child has taken already.
+    pub(super) reserved_steps: u64,
     /// Answers to its interrupts.
     pub(super) answers: Vec<Value>,
     /// Warnings of its attempts.
@@ -86,6 +88,8 @@ pub(super) struct Used {
     pub(super) fuel: u64,
     /// Microseconds that all attempts took.
     pub(super) micros: u64,
+    /// Supersteps of its child run, and of the runs below that.
+    pub(super) steps: u64,
 }
 
 /// What a task dispatches, as far as it is the same for every attempt.
@@ -95,6 +99,8 @@ pub(super) struct Dispatch {
     pub(super) item_type: ItemType,
     pub(super) item_id: Arc<str>,
     pub(super) limits: TaskLimits,
+    /// The item is a graph: the task is a child run.
+    pub(super) is_graph: bool,
 }
 
 /// Where a task stands.
@@ -108,6 +114,8 @@ pub(super) enum TaskState {
     Backoff { due: Timestamp, failure: Failure },
     /// It asks.
     Interrupted { payload: Arc<Value> },
+    /// Its child run asks.
+    Suspended,
     /// It has answered.
     Done(Answer),
     /// It has failed for good and the graph handles that.
@@ -153,6 +161,7 @@ impl Superstep {
                     answered: u32::try_from(task.answers.len()).unwrap_or(u32::MAX),
                     payload: Canonical(Arc::clone(payload)),
                 }),
+                TaskState::Suspended => Some(PendingOutcome::Suspended),
                 TaskState::Backoff { due, failure } => {
                     Some(PendingOutcome::Retrying { due: *due, failure: failure.clone() })
                 }
@@ -168,6 +177,7 @@ impl Superstep {
                 answers: task.answers,
                 warnings: task.warnings,
                 events: task.told.events,
+                woken: false,
             };
             if left.outcome.is_some() || left.used != Used::default() || !left.answers.is_empty() {
                 pending.0.insert(task.id, left);
@@ -192,6 +202,8 @@ pub(super) struct PendingTask {
     pub(super) warnings: Vec<String>,
     /// What happened in it and stands in no record of the history yet.
     pub(super) events: Vec<TaskEvent>,
+    /// Its child run has something to go on with.
+    pub(super) woken: bool,
 }
 
 impl Pending {
@@ -206,13 +218,15 @@ impl Pending {
         let mut pending = Self::default();
         for (task, used) in used.into_iter().flatten() {
             let entry = pending.entry(graph, task, &used.node)?;
-            entry.used = Used { dispatches: used.dispatches, fuel: used.fuel, micros: used.micros };
+            entry.used =
+                Used { dispatches: used.dispatches, fuel: used.fuel, micros: used.micros, steps: used.steps };
         }
         for record in records {
             let entry = pending.entry(graph, &record.task, &record.node)?;
             entry.used.dispatches = entry.used.dispatches.max(record.dispatches);
             entry.used.fuel = entry.used.fuel.max(record.fuel);
             entry.used.micros = entry.used.micros.max(record.micros);
+            entry.used.steps = entry.used.steps.max(record.steps);
             // A failure that a later status record knows of has stopped the run: whoever resumed it, or resumes it now,
             // counts the attempts anew. One that no status record knows of has yet to stop the run.
             let told = used.and_then(|used| used.get(&record.task));
@@ -242,7 +256,32 @@ impl Pending {
             answers: Vec::new(),
             warnings: Vec::new(),
             events: Vec::new(),
+            woken: false,
         }))
+    }
+
+    /// Fuel of all of them.
+    pub(super) fn fuel(&self) -> u64 {
+        self.0.values().map(|task| task.used.fuel).fold(0, u64::saturating_add)
+    }
+
+    /// Supersteps of the child runs of all of them.
+    pub(super) fn steps(&self) -> u64 {
+        self.0.values().map(|task| task.used.steps).fold(0, u64::saturating_add)
+    }
+
+    /// The tasks whose child runs ask.
+    pub(super) fn suspended(&self) -> impl Iterator<Item = &Arc<str>> {
+        let waits = |left: &PendingTask| matches!(left.outcome, Some(PendingOutcome::Suspended));
+        self.0.iter().filter(move |(_, left)| waits(left)).map(|(task, _)| task)
+    }
+
+    /// Whether a question has its answer, and its task has not gone on with it.
+    pub(super) fn has_answers(&self) -> bool {
+        self.0.values().any(|left| match &left.outcome {
+            Some(PendingOutcome::Interrupted { answered, .. }) => left.answers.len() > *answered as usize,
+            _ => false,
+        })
     }
 
     /// The open questions, in task order.
@@ -272,7 +311,7 @@ impl Pending {
 }
 
 /// The ordinal in a task's id.
-fn ordinal(task: &str) -> u64 {
+pub(super) fn ordinal(task: &str) -> u64 {
     task.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX)
 }
 

@@ -217,7 +217,7 @@ impl Walker {
     }
 
     /// A running task has settled.
-    fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
+    pub(super) fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
         superstep.running -= 1;
         superstep.open -= 1;
@@ -227,7 +227,7 @@ impl Walker {
             TaskState::Failed(failure) | TaskState::Handled(failure) => Some(failure.clone()),
             _ => None,
         };
-        if !matches!(task.state, TaskState::Interrupted { .. }) {
+        if !matches!(task.state, TaskState::Interrupted { .. } | TaskState::Suspended) {
             fx.push(Effect::Emit(Notice::TaskFinished {
                 task: Arc::clone(&task.id),
                 node: self.graph.node(superstep.activated[place].node).name.clone(),

@@ -1,69 +1,235 @@
 //! A run with the runs of the graphs inside its graph. It takes events and gives effects as one walker does, so that
 //! whoever drives a run need not know how many there are.
 
+mod child;
+mod cycles;
+mod names;
+mod questions;
+mod restore;
+mod route;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::Walker;
-use super::event::{Effect, Event};
+use super::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
+use super::machine::{Phase, illegal};
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::graph::Graph;
+use crate::record::Status;
 use crate::time::Timestamp;
+
+pub use cycles::{cycles, named};
+pub use names::is_child_of;
+pub use restore::{RestoredChild, RestoredTree};
+
+pub(super) use names::graph_of;
 
 /// Walks a graph, and the graphs that its nodes name.
 #[derive(Debug)]
 pub struct RunTree {
     root: Walker,
+    /// The child runs of the supersteps under way, by namespace. Those of committed supersteps are history.
+    children: BTreeMap<Arc<str>, Child>,
+    /// The records that were handed out and are not known to be persisted: by the tree's number, whose they are.
+    sent: VecDeque<Sent>,
+    persists: u64,
+    /// Answers that a resume brought for runs that have not gone on with them yet, by namespace and task. A run that is
+    /// named without an answer passes its static interrupts.
+    given: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Value>>,
+    /// The total of supersteps that a resume brought. It lets a child go on that is at its limit.
+    lifted: Option<u64>,
 }
 
-/// What was read from a store, to restore a tree of runs from.
+/// A record that was handed out.
 #[derive(Clone, Debug)]
-pub struct RestoredTree {
-    /// The run itself.
-    pub root: Restored,
+struct Sent {
+    id: PersistId,
+    namespace: Arc<str>,
+    own: PersistId,
 }
 
-impl From<Restored> for RestoredTree {
-    fn from(root: Restored) -> Self {
-        Self { root }
-    }
+/// A child run.
+#[derive(Debug)]
+struct Child {
+    walker: Walker,
+    /// The task of its parent.
+    task: Arc<str>,
+    /// The namespace of its parent.
+    parent: Arc<str>,
+    /// The attempt of that task that waits for it, if one does.
+    attempt: Option<u32>,
+    /// Its time is the node's `timeout`, not that of a run.
+    timed_by_node: bool,
+    /// It has had all its time.
+    timed_out: bool,
+    /// Under `durability: exit`: its records, which wait for those of the run at the top.
+    held: Vec<Persist>,
 }
 
 impl RunTree {
     /// A tree for a new run. Its first event is [`Event::Started`].
     pub fn new(graph: Arc<Graph>, setup: Setup) -> Self {
-        Self { root: Walker::new(graph, setup) }
+        Self::with(Walker::new(graph, setup))
     }
 
-    /// A tree for a run that was persisted. Its first event is [`Event::Resumed`].
-    pub fn restore(graph: Arc<Graph>, setup: Setup, restored: RestoredTree) -> Result<Self, RestoreError> {
-        Ok(Self { root: Walker::restore(graph, setup, restored.root)? })
+    fn with(root: Walker) -> Self {
+        Self {
+            root,
+            children: BTreeMap::new(),
+            sent: VecDeque::new(),
+            persists: 0,
+            given: BTreeMap::new(),
+            lifted: None,
+        }
     }
 
     /// A tree for a new run that begins where another run stood at a checkpoint: see [`Walker::fork`]. Its first event is
     /// [`Event::Forked`].
     pub fn fork(graph: Arc<Graph>, setup: Setup, of: Restored) -> Result<Self, RestoreError> {
-        Ok(Self { root: Walker::fork(graph, setup, of)? })
+        Ok(Self::with(Walker::fork(graph, setup, of)?))
     }
 
     /// Takes an event that happened at `now` and says what is to be done.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
-        self.root.handle(now, event)
+        if self.root.setup.graphs.is_empty() {
+            return self.root.handle(now, event);
+        }
+        let mut route = route::Route::new(now);
+        match event {
+            Event::TaskDone { ref task, .. } | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
+                let namespace: Arc<str> = names::namespace_of(task).into();
+                self.tell(&namespace, event, &mut route)?;
+            }
+            Event::TimerFired(TimerId::ChildTimeout { ref namespace }) => {
+                let namespace = Arc::clone(namespace);
+                // It may have ended meanwhile.
+                if let Some(child) = self.children.get_mut(&namespace) {
+                    child.timed_out = matches!(child.walker.phase, Phase::Running | Phase::Boundary(_));
+                    self.tell(&namespace, Event::TimerFired(TimerId::RunTimeout), &mut route)?;
+                }
+            }
+            Event::Persisted(id) => self.persisted(id, &mut route)?,
+            Event::PersistFailed { id, message } => self.persist_failed(id, &message, &mut route)?,
+            Event::Resumed(resume) => self.resumed(resume, &mut route)?,
+            Event::CancelRequested => {
+                let active = self
+                    .children
+                    .iter()
+                    .filter(|(_, child)| child.is_active())
+                    .map(|(name, _)| Arc::clone(name));
+                let active: Vec<Arc<str>> = active.collect();
+                self.tell("", Event::CancelRequested, &mut route)?;
+                for namespace in active {
+                    self.tell(&namespace, Event::CancelRequested, &mut route)?;
+                }
+            }
+            Event::Updated(_) => {
+                self.tell("", event, &mut route)?;
+                // What was under way is discarded, and its child runs with it.
+                self.children.clear();
+            }
+            Event::Started
+            | Event::Forked(_)
+            | Event::KillRequested
+            | Event::TimerFired(TimerId::RunTimeout) => {
+                self.tell("", event, &mut route)?;
+            }
+        }
+        self.follow(&mut route)?;
+        Ok(route.out)
     }
 
-    /// The run as it stands.
+    /// A person or program wants the run to go on. What is refused changes nothing.
+    fn resumed(&mut self, resume: Resume, route: &mut route::Route) -> Result<(), HandleError> {
+        self.root.check_suspended()?;
+        if self.root.cancel_requested || resume.inputs.is_some() {
+            let anew = resume.inputs.is_some() && !self.root.cancel_requested;
+            self.tell("", Event::Resumed(resume), route)?;
+            if anew {
+                // What was under way is discarded, and its child runs with it.
+                self.children.clear();
+            }
+            return Ok(());
+        }
+        let mut given = self.answers(resume.answers)?;
+        let mut effects = Vec::new();
+        let own = given.remove("").unwrap_or_default();
+        self.root.go_on(route.now, own, resume.max_steps, None, &mut effects)?;
+        self.given = given;
+        self.lifted = resume.max_steps.or(self.lifted);
+        self.wake("");
+        self.root.drive(route.now, &mut effects);
+        route.push("", effects);
+        Ok(())
+    }
+
+    fn walker(&self, namespace: &str) -> Option<&Walker> {
+        if namespace.is_empty() {
+            return Some(&self.root);
+        }
+        self.children.get(namespace).map(|child| &child.walker)
+    }
+
+    fn walker_mut(&mut self, namespace: &str) -> Result<&mut Walker, HandleError> {
+        if namespace.is_empty() {
+            return Ok(&mut self.root);
+        }
+        let child = self.children.get_mut(namespace);
+        child.map(|child| &mut child.walker).ok_or_else(|| illegal("there is no such child run"))
+    }
+
+    /// The run as it stands. The questions of child runs are among its own, each with the path of nodes to it.
     pub fn summary(&self) -> Summary {
-        self.root.summary()
+        let mut summary = self.root.summary();
+        if self.children.is_empty() {
+            return summary;
+        }
+        summary.interrupts = self.open("").into_iter().map(|(_, asked)| asked).collect();
+        if summary.status == Status::Interrupted && summary.interrupts.is_empty() {
+            summary.status = Status::Running;
+        }
+        for (namespace, child) in &self.children {
+            if child.parent.is_empty() {
+                let accounted = self.root.accounted(&child.task).fuel;
+                summary.fuel =
+                    summary.fuel.saturating_add(self.used(namespace).fuel.saturating_sub(accounted));
+            }
+        }
+        summary
     }
 
     /// The inputs of the run in a namespace, if it is under way.
     pub fn inputs_of(&self, namespace: &str) -> Option<Arc<Value>> {
-        namespace.is_empty().then(|| Arc::clone(&self.root.setup.inputs))
+        self.walker(namespace).map(|walker| Arc::clone(&walker.setup.inputs))
     }
 
     /// The inputs as they would be with `new` ones merged over them, shallowly.
     pub fn merged_inputs(&self, new: &Map<String, Value>) -> Value {
         self.root.merged_inputs(new)
+    }
+
+    /// Forgets the child runs of supersteps that have committed.
+    fn forget(&mut self, committed: &BTreeSet<Arc<str>>) {
+        for parent in committed {
+            let Ok(walker) = self.walker_mut(parent) else { continue };
+            let (step, ended) = (walker.step, walker.end.is_some());
+            let prefix = if parent.is_empty() { String::new() } else { format!("{parent}/") };
+            self.children.retain(|namespace, _| {
+                let Some(below) = namespace.strip_prefix(prefix.as_str()) else { return true };
+                let number = below.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
+                !ended && number.is_some_and(|number| number > step)
+            });
+        }
+    }
+}
+
+impl Child {
+    /// Whether it is on its way.
+    fn is_active(&self) -> bool {
+        self.attempt.is_some()
+            && matches!(self.walker.phase, Phase::Boundary(_) | Phase::Ready | Phase::Running)
     }
 }

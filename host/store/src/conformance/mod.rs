@@ -58,7 +58,7 @@ macro_rules! conformance {
             commits: checkpoints_are_kept_in_order pending_records_are_replaced_and_voided a_batch_writes_what_is_left_of_it
                 a_second_writer_is_refused a_failing_batch_leaves_nothing unfit_records_are_refused
                 an_empty_batch_changes_the_row namespaces_are_apart another_handle_sees_what_is_committed;
-            reads: a_checkpoint_brings_what_came_before_it checkpoints_are_found_by_sequence_and_step pages_follow_each_other values_are_put_together
+            reads: a_checkpoint_brings_what_came_before_it checkpoints_are_found_by_sequence_and_step pages_follow_each_other values_are_put_together namespaces_are_listed
                 missing_values_are_errors nothing_is_found_in_an_unknown_run texts_come_back_byte_for_byte;
             history: entries_are_numbered_without_gaps a_reader_goes_on_where_it_stopped only_history_has_entries;
             locks: a_held_run_is_refused a_dropped_guard_gives_the_run_back one_of_many_threads_gets_the_run

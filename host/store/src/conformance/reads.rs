@@ -32,6 +32,21 @@ pub fn checkpoints_are_found_by_sequence_and_step(fresh: Fresh<'_>) {
     assert_eq!(find(At::Step(u64::MAX)), None);
 }
 
+pub fn namespaces_are_listed(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = with_run(&*subject);
+    assert_eq!(store.namespaces("r").unwrap(), Vec::<String>::new());
+    let at = |namespace: &str, sequence| SignedRecord {
+        namespace: namespace.to_owned(),
+        ..checkpoint("r", sequence, vec![])
+    };
+    let names = ["3.10", "", "3.0/1.0", "3.0", "3.0@4"];
+    for sequence in 0..3 {
+        commit(&*store, "r", &names.map(|name| at(name, sequence)));
+    }
+    assert_eq!(store.namespaces("r").unwrap(), ["", "3.0", "3.0/1.0", "3.0@4", "3.10"]);
+}
+
 pub fn pages_follow_each_other(fresh: Fresh<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);

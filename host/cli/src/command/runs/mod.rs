@@ -16,6 +16,7 @@ mod span;
 mod state;
 mod stop;
 mod story;
+mod tree;
 mod update;
 mod usage;
 mod verify;

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::history::{made_by, nodes, origin};
 use super::row::{row_json, shown_status, time};
 use super::story::{self, Story, state};
+use super::tree::{self, ChildRun};
 
 /// Show a run: its steps, its state, what it waits for
 #[derive(Debug, clap::Args)]
@@ -27,9 +28,10 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let mut row = runs::find(store, &args.run)?;
     runs::catch_up(store, &mut row)?;
     let told = story::of(store, &row, context)?;
+    let children = tree::read(store, &row)?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {
-        context.output.document(&document(store, &row, &told)?)?;
+        context.output.document(&document(store, &row, &told, &children)?)?;
         return Ok(exit);
     }
     let state = match &told.newest {
@@ -42,7 +44,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
     let (_, mut warnings) = told.ancestry();
     warnings.extend(status.iter().flat_map(|status| status.warnings.iter().cloned()));
-    print(store, &row, &told, &state, &next, context)?;
+    print(store, &row, &told, &children, &state, &next, context)?;
     for warning in &warnings {
         context.output.line(format_args!(
             "{} {}",
@@ -50,7 +52,8 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             one_line(warning, 300)
         ))?;
     }
-    for interrupt in interrupts {
+    let below = tree::open(&children);
+    for interrupt in interrupts.iter().chain(&below) {
         context.output.line(graph_host::answers::question(interrupt))?;
     }
     if let Some(error) = status.and_then(|status| status.error.as_ref()) {
@@ -69,7 +72,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
 }
 
 /// The document that `run` prints, with what the store knows beside it. Of a run that cannot be read whole, what can be.
-fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<Value> {
+fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &[ChildRun]) -> Result<Value> {
     let steps: Vec<_> = told
         .steps
         .iter()
@@ -96,7 +99,8 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<V
         let inputs = document.remove("inputs");
         document.insert("inputs_digest".to_owned(), inputs.unwrap_or_default());
         match told.summary(store, row) {
-            Ok(summary) => {
+            Ok(mut summary) => {
+                summary.interrupts.extend(tree::open(children));
                 if let Value::Object(as_run) = report::document(&row.run_id, &row.graph_id, &summary) {
                     document.extend(as_run);
                 }
@@ -109,6 +113,8 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story) -> Result<V
         document.insert("nodes".to_owned(), json!(super::usage::by_node(&told.steps)));
         let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
         document.insert("removed_checkpoints".to_owned(), json!(removed));
+        let children: Vec<_> = children.iter().map(ChildRun::to_json).collect();
+        document.insert("child_runs".to_owned(), json!(children));
         document.insert("unreadable".to_owned(), json!(told.trouble));
         let holder = match store.holder(&row.run_id) {
             Ok(Holder::Known(owner)) => json!(owner),
@@ -124,6 +130,7 @@ fn print(
     store: &dyn CheckpointStore,
     row: &RunRow,
     told: &Story,
+    children: &[ChildRun],
     state: &Map<String, Value>,
     next: &[String],
     context: &Context,
@@ -198,6 +205,12 @@ fn print(
                     one_line(&failure.message, 200)
                 ))?;
             }
+        }
+    }
+    if !children.is_empty() {
+        out.line(styled(output::BOLD, "child runs"))?;
+        for child in children {
+            child.show(out)?;
         }
     }
     let usage = super::usage::by_node(&told.steps);

@@ -37,6 +37,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             "checkpoints": found.checkpoints,
             "records": found.records,
             "entries": found.entries,
+            "child_runs": found.child_runs,
             "key_id": key.id(),
             "digest": found.newest.map(|(digest, _)| digest),
             "result_digest": found.newest.map(|(_, result)| result),
@@ -54,8 +55,12 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     } else {
         format!(" and {}", report::counted(found.records, "record"))
     };
+    let below = match found.child_runs {
+        0 => String::new(),
+        count => format!(" of it and {}", report::counted(count, "child run")),
+    };
     context.output.line(format_args!(
-        "{} run {run} is intact: {}{records}, signed by {}",
+        "{} run {run} is intact: {}{below}{records}, signed by {}",
         styled(output::GOOD, "✓"),
         report::counted(found.checkpoints, "checkpoint"),
         key.id().short()

@@ -46,7 +46,10 @@ fn a_manifest_says_what_is_allowed() {
     let of_run = TaskLimits { fuel: 500, timeout: Duration::from_secs(2), ..TaskLimits::DEFAULT };
     assert_eq!(manifest.limits_for("other"), of_run);
     assert_eq!(manifest.limits_for("acme/fetch"), TaskLimits { memory: 128 << 20, ..of_run });
-    assert_eq!(manifest.run_limits(), RunLimits { fuel: 7000, timeout: Duration::from_mins(1) });
+    assert_eq!(
+        manifest.run_limits(),
+        RunLimits { fuel: 7000, timeout: Duration::from_mins(1), ..RunLimits::DEFAULT }
+    );
 
     let wide = manifest.entry_for("acme/fetch").unwrap();
     assert!(wide.clocks && wide.random && wide.filesystem.is_empty());

@@ -16,7 +16,7 @@ use crate::graph::{
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::template::ValueTemplate;
 use crate::time::Timestamp;
-use crate::walker::{CustomEvent, TaskReport, TaskSpec, Timing};
+use crate::walker::{CustomEvent, Graphs, TaskReport, TaskSpec, Timing};
 
 /// What a random node is like, before names become indices.
 #[derive(Clone, Debug)]
@@ -99,6 +99,52 @@ fn next_of(targets: Vec<NodeIndex>, shape: &Shape) -> Next {
             },
         ]),
     }
+}
+
+/// A sketch with those of the graphs inside of it.
+#[derive(Clone, Debug)]
+pub(super) struct Nest {
+    pub(super) outer: Sketch,
+    pub(super) mid: Sketch,
+    pub(super) leaf: Sketch,
+    /// Which nodes start the graph below theirs, a bit each.
+    starts: u8,
+}
+
+pub(super) fn nests() -> impl Strategy<Value = Nest> {
+    (sketches(), sketches(), sketches(), 1..=u8::MAX).prop_map(|(outer, mid, leaf, starts)| Nest {
+        outer,
+        mid,
+        leaf,
+        starts,
+    })
+}
+
+/// Makes the graphs of a nest: the one at the top, and those inside.
+pub(super) fn build_nest(nest: &Nest, durability: Durability) -> (Arc<Graph>, Arc<Graphs>) {
+    let make = |sketch: &Sketch, name: &str, below: Option<&str>| {
+        let mut graph = build(sketch, durability);
+        graph.digest = Digest::of_bytes(format!("{name} {sketch:?} {}", nest.starts).as_bytes());
+        graph.id = name.to_owned();
+        // A handful of steps: there may be many such runs.
+        graph.max_total_steps = 25;
+        if name != "t/outer" {
+            graph.max_steps = 3;
+        }
+        for (at, node) in graph.nodes.iter_mut().enumerate() {
+            if let (Some(action), Some(below)) = (&mut node.action, below)
+                && nest.starts & (1 << (at % 8)) != 0
+            {
+                action.item_id = template(&json!(below));
+            }
+        }
+        Arc::new(graph)
+    };
+    let graphs = Graphs::from([
+        ("t/mid".to_owned(), make(&nest.mid, "t/mid", Some("t/leaf"))),
+        ("t/leaf".to_owned(), make(&nest.leaf, "t/leaf", None)),
+    ]);
+    (make(&nest.outer, "t/outer", Some("t/mid")), Arc::new(graphs))
 }
 
 /// Makes a graph of a sketch.
@@ -203,7 +249,8 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
 }
 
 /// What the double of a task answers: the same for the same attempt and answers, whenever it is asked.
-pub(super) fn double(salt: u64, graph: &Graph, spec: &TaskSpec) -> TaskReport {
+pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
+    let graph = &spec.graph;
     let told = &spec.activation;
     let draw = DomainHasher::new("double")
         .field(&salt.to_le_bytes())

@@ -11,7 +11,7 @@ use crate::graph::Durability;
 use crate::node::{Category, Failure, Outcome};
 use crate::record::{ErrorCode, Status};
 use crate::time::Timestamp;
-use crate::walker::{Effect, Event, HandleError, PersistId, Resume, Summary, TaskReport, TimerId, Walker};
+use crate::walker::{Effect, Event, HandleError, PersistId, Resume, RunTree, Summary, TaskReport, TimerId};
 
 fn run(sketch: &Sketch, order: u64, durability: Durability) -> (Simulation, Summary) {
     let graph = Arc::new(build(sketch, durability));
@@ -74,7 +74,7 @@ proptest! {
     #[test]
     fn the_same_events_give_the_same_effects(sketch in sketches(), order: u64) {
         let (simulation, _) = run(&sketch, order, Durability::Sync);
-        let mut walker = Walker::new(Arc::clone(&simulation.graph), setup(&simulation.graph, Durability::Sync));
+        let mut walker = RunTree::new(Arc::clone(&simulation.graph), setup(&simulation.graph, Durability::Sync));
         let mut effects = Vec::new();
         for event in simulation.events {
             let now = walker.handle(Timestamp(1), event).unwrap();
@@ -95,7 +95,7 @@ proptest! {
         crashed.run(Event::Started);
         let mut before = None;
         let (walker, first) = match crashed.stored.restore(&graph, setup(&graph, durability)) {
-            None => (Walker::new(Arc::clone(&graph), setup(&graph, durability)), Event::Started),
+            None => (RunTree::new(Arc::clone(&graph), setup(&graph, durability)), Event::Started),
             Some(walker) => {
                 let found = walker.summary();
                 // A failure is a stop: what a resume makes of it, with attempts counted anew, is another matter.
@@ -122,7 +122,7 @@ proptest! {
         }
         let graph = Arc::clone(&resumed.graph);
         let walker = match first {
-            Event::Started => Walker::new(Arc::clone(&graph), setup(&graph, durability)),
+            Event::Started => RunTree::new(Arc::clone(&graph), setup(&graph, durability)),
             _ => crashed.stored.restore(&graph, setup(&graph, durability)).unwrap(),
         };
         let mut resumed = Simulation::with(graph, walker, crashed.stored, sketch.salt, order ^ 0xABCD, durability);

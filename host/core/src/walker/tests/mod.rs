@@ -4,5 +4,6 @@
 mod graphs;
 mod invariants;
 mod naive;
+mod nested;
 mod simulation;
 mod travel;

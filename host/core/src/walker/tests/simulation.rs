@@ -12,20 +12,28 @@ use crate::record::{Entry, Record, SignedRecord, Status, TaskEvent};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
-    Answers, Effect, Event, HandleError, Identity, Persist, PersistId, Restored, Resume, Setup, Summary,
-    TaskSpec, TimerId, Walker,
+    Answers, Effect, Event, Graphs, HandleError, Identity, Persist, PersistId, Restored, RestoredChild,
+    RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId, is_child_of,
 };
 
 /// What a store would hold.
 #[derive(Clone, Default)]
 pub(super) struct Stored {
     pub(super) checkpoints: Vec<SignedRecord>,
-    pending: Vec<Record>,
+    /// With their namespaces.
+    pending: Vec<(String, Record)>,
+    /// The inputs of child runs, by namespace.
+    inputs: BTreeMap<String, Value>,
     /// The custom events that the history tells, in order.
     pub(super) told: Vec<String>,
 }
 
 impl Stored {
+    /// How many supersteps of each run are stored.
+    fn steps(&self) -> BTreeMap<String, u64> {
+        self.checkpoints.iter().map(|signed| (signed.namespace.clone(), signed.step)).collect()
+    }
+
     pub(super) fn commit(&mut self, persist: Persist) {
         let record = persist.record.clone();
         let entries = record.entries();
@@ -43,27 +51,40 @@ impl Stored {
             Record::Checkpoint(_) => String::new(),
         };
         match record {
-            Record::Checkpoint(_) => {
-                self.pending.clear();
+            Record::Checkpoint(checkpoint) => {
+                self.pending.retain(|(namespace, _)| *namespace != checkpoint.namespace);
                 self.checkpoints.push(persist.sign(&SigningKey::from_seed(&[7; 32])).unwrap());
             }
             record => {
                 // What is stored is text: read it back from there.
-                self.pending.retain(|old| key(old) != key(&record));
+                let namespace = match &record {
+                    Record::Task(task) => &task.namespace,
+                    Record::Answers(answers) => &answers.namespace,
+                    Record::Status(status) => &status.namespace,
+                    Record::Checkpoint(_) => unreachable!(),
+                };
+                let namespace = namespace.clone();
+                self.pending.retain(|(of, old)| *of != namespace || key(old) != key(&record));
                 let signed = persist.sign(&SigningKey::from_seed(&[7; 32])).unwrap();
-                self.pending.push(signed.open(&SigningKey::from_seed(&[7; 32]).verifying_key()).unwrap());
+                let opened = signed.open(&SigningKey::from_seed(&[7; 32]).verifying_key()).unwrap();
+                self.pending.push((namespace, opened));
             }
         }
     }
 
-    /// What a store would give for a checkpoint, without anything pending.
+    /// What a store would give for a checkpoint of the run at the top, without anything pending.
     pub(super) fn restored(&self, at: usize) -> Restored {
+        self.restored_in("", at)
+    }
+
+    fn restored_in(&self, namespace: &str, at: usize) -> Restored {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let mut verifier = crate::record::ChainVerifier::new(key);
         let mut history = crate::record::History::default();
         let mut kept = BTreeMap::<String, Vec<crate::record::ChannelValue>>::new();
         let mut found = None;
-        for (index, signed) in self.checkpoints.iter().enumerate() {
+        let checkpoints = self.checkpoints.iter().filter(|signed| signed.namespace == namespace);
+        for (index, signed) in checkpoints.enumerate() {
             let checkpoint = verifier.checkpoint(signed).unwrap();
             history.push(&checkpoint);
             for value in &signed.values {
@@ -93,10 +114,30 @@ impl Stored {
         }
     }
 
-    /// The walker that goes on from what is stored; none if nothing is.
-    pub(super) fn restore(&self, graph: &Arc<Graph>, setup: Setup) -> Option<Walker> {
-        let mut restored = self.restored(self.checkpoints.len().checked_sub(1)?);
-        for record in self.pending.iter().cloned() {
+    /// The tree that goes on from what is stored; none if nothing is.
+    pub(super) fn restore(&self, graph: &Arc<Graph>, setup: Setup) -> Option<RunTree> {
+        let root = self.newest("")?;
+        let mut parents = vec![root.checkpoint.clone()];
+        let mut tree = RestoredTree::from(root);
+        while let Some(parent) = parents.pop() {
+            for (namespace, inputs) in &self.inputs {
+                if is_child_of(namespace, &parent)
+                    && let Some(restored) = self.newest(namespace)
+                {
+                    parents.push(restored.checkpoint.clone());
+                    let (namespace, inputs) = (namespace.clone(), inputs.clone());
+                    tree.children.push(RestoredChild { namespace, inputs, restored });
+                }
+            }
+        }
+        Some(RunTree::restore(Arc::clone(graph), setup, tree).unwrap())
+    }
+
+    /// What the run in a namespace goes on from.
+    fn newest(&self, namespace: &str) -> Option<Restored> {
+        let count = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).count();
+        let mut restored = self.restored_in(namespace, count.checked_sub(1)?);
+        for (_, record) in self.pending.iter().filter(|(of, _)| of == namespace).cloned() {
             match record {
                 Record::Task(record) => restored.pending.push(record),
                 Record::Answers(record) => restored.answers.push(record),
@@ -104,11 +145,15 @@ impl Stored {
                 Record::Checkpoint(_) => unreachable!(),
             }
         }
-        Some(Walker::restore(Arc::clone(graph), setup, restored).unwrap())
+        Some(restored)
     }
 }
 
 pub(super) fn setup(graph: &Graph, durability: Durability) -> Setup {
+    setup_with(graph, Arc::default(), durability)
+}
+
+pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durability) -> Setup {
     let inputs = Arc::new(json!({}));
     Setup {
         identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
@@ -116,7 +161,7 @@ pub(super) fn setup(graph: &Graph, durability: Durability) -> Setup {
         inputs,
         initial_state: serde_json::Map::new(),
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap())),
-        graphs: Arc::default(),
+        graphs,
         pins: crate::digest::Digest::of_bytes(b"pins"),
         durability,
         max_steps: None,
@@ -127,16 +172,16 @@ pub(super) fn setup(graph: &Graph, durability: Durability) -> Setup {
 /// Runs a graph to its end, or to a stop that no answer gets it out of.
 pub(super) struct Simulation {
     pub(super) graph: Arc<Graph>,
-    pub(super) walker: Walker,
+    pub(super) walker: RunTree,
     pub(super) stored: Stored,
     salt: u64,
     /// Chooses which of the things that may happen next does.
     order: u64,
     running: BTreeMap<(Arc<str>, u32), TaskSpec>,
     timers: BTreeSet<TimerId>,
-    unacknowledged: VecDeque<(PersistId, Option<u64>)>,
-    /// The newest superstep whose checkpoint is known to be persisted.
-    acknowledged_step: u64,
+    unacknowledged: VecDeque<(PersistId, Option<(String, u64)>)>,
+    /// The newest superstep of each run whose checkpoint is known to be persisted.
+    acknowledged_steps: BTreeMap<String, u64>,
     pub(super) events: Vec<Event>,
     pub(super) effects: Vec<String>,
     pub(super) stopped: Option<Status>,
@@ -149,19 +194,19 @@ pub(super) struct Simulation {
 
 impl Simulation {
     pub(super) fn new(graph: Arc<Graph>, salt: u64, order: u64, durability: Durability) -> Self {
-        let walker = Walker::new(Arc::clone(&graph), setup(&graph, durability));
+        let walker = RunTree::new(Arc::clone(&graph), setup(&graph, durability));
         Self::with(graph, walker, Stored::default(), salt, order, durability)
     }
 
     pub(super) fn with(
         graph: Arc<Graph>,
-        walker: Walker,
+        walker: RunTree,
         stored: Stored,
         salt: u64,
         order: u64,
         durability: Durability,
     ) -> Self {
-        let acknowledged_step = walker.summary().steps;
+        let acknowledged_steps = stored.steps();
         Self {
             graph,
             walker,
@@ -171,7 +216,7 @@ impl Simulation {
             running: BTreeMap::new(),
             timers: BTreeSet::new(),
             unacknowledged: VecDeque::new(),
-            acknowledged_step,
+            acknowledged_steps,
             events: Vec::new(),
             effects: Vec::new(),
             stopped: None,
@@ -206,9 +251,10 @@ impl Simulation {
             Effect::RunTask(spec) => {
                 let told = &spec.activation;
                 if self.durability == Durability::Sync {
+                    let namespace = told.task.rsplit_once('/').map_or("", |(namespace, _)| namespace);
                     assert_eq!(
                         told.superstep,
-                        self.acknowledged_step + 1,
+                        self.acknowledged_steps[namespace] + 1,
                         "a task before its predecessor's checkpoint"
                     );
                 }
@@ -223,7 +269,16 @@ impl Simulation {
                 assert!(self.running.remove(&(task, attempt)).is_some());
             }
             Effect::Persist(persist) => {
-                let step = matches!(persist.record, Record::Checkpoint(_)).then_some(persist.step);
+                let step = match &persist.record {
+                    Record::Checkpoint(checkpoint) => Some((checkpoint.namespace.clone(), checkpoint.step)),
+                    _ => None,
+                };
+                if let Record::Checkpoint(checkpoint) = &persist.record
+                    && checkpoint.parent.is_none()
+                {
+                    let inputs = self.walker.inputs_of(&checkpoint.namespace).unwrap();
+                    self.stored.inputs.insert(checkpoint.namespace.clone(), Value::clone(&inputs));
+                }
                 if let Record::Task(task) = &persist.record
                     && matches!(
                         task.outcome,
@@ -233,8 +288,10 @@ impl Simulation {
                 {
                     self.kept.insert(task.task.clone());
                 }
-                if step.is_some() {
-                    self.kept.clear();
+                if let Some((namespace, _)) = &step {
+                    // The tasks of that run, and of those below it.
+                    let below = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+                    self.kept.retain(|task| !task.starts_with(&below));
                 }
                 self.unacknowledged.push_back((persist.id, step));
                 self.stored.commit(*persist);
@@ -263,14 +320,14 @@ impl Simulation {
         if choice < self.running.len() {
             let key = self.running.keys().nth(choice).cloned().unwrap();
             let spec = self.running.remove(&key).unwrap();
-            let report = double(self.salt, &self.graph, &spec);
+            let report = double(self.salt, &spec);
             self.tell(Event::TaskDone { task: key.0, attempt: key.1, report }).unwrap();
         } else if let Some(timer) = retries.get(choice - self.running.len()) {
             self.timers.remove(timer);
             self.tell(Event::TimerFired(timer.clone())).unwrap();
         } else {
             let (id, step) = self.unacknowledged.pop_front().unwrap();
-            self.acknowledged_step = step.unwrap_or(self.acknowledged_step);
+            self.acknowledged_steps.extend(step);
             self.tell(Event::Persisted(id)).unwrap();
         }
         true

@@ -11,7 +11,7 @@ use super::simulation::{Simulation, setup};
 use crate::graph::{Durability, Graph};
 use crate::record::{ErrorCode, Record, Source, Status};
 use crate::time::Timestamp;
-use crate::walker::{Earlier, Edit, Event, HandleError, Identity, Resume, Setup, Summary, Update, Walker};
+use crate::walker::{Earlier, Edit, Event, HandleError, Identity, Resume, RunTree, Setup, Summary, Update};
 
 fn original(sketch: &Sketch, order: u64, durability: Durability) -> (Simulation, Summary) {
     let graph = Arc::new(build(sketch, durability));
@@ -73,7 +73,7 @@ proptest! {
         prop_assume!(!places.is_empty());
         let of = first.stored.restored(*at.get(&places));
         let (result, sequence) = (of.checkpoint.result, of.checkpoint.sequence);
-        let walker = Walker::fork(Arc::clone(&first.graph), fork_setup(&first.graph, durability), of).unwrap();
+        let walker = RunTree::fork(Arc::clone(&first.graph), fork_setup(&first.graph, durability), of).unwrap();
         let mut fork = Simulation::with(
             Arc::clone(&first.graph), walker, super::simulation::Stored::default(), sketch.salt, order ^ 0x55, durability,
         );
@@ -173,7 +173,7 @@ fn only_a_fork_begins_as_one_and_only_a_suspended_run_is_edited() {
     let sketch =
         &sketches().new_tree(&mut proptest::test_runner::TestRunner::deterministic()).unwrap().current();
     let graph = Arc::new(build(sketch, Durability::Sync));
-    let mut walker = Walker::new(Arc::clone(&graph), setup(&graph, Durability::Sync));
+    let mut walker = RunTree::new(Arc::clone(&graph), setup(&graph, Durability::Sync));
     let edit = Edit { values: Map::from_iter([("sum".to_owned(), Value::from(1))]), as_node: None };
     let update = Event::Updated(Box::new(Update { edit: edit.clone(), back_to: None }));
     let illegal = |result: Result<_, HandleError>| matches!(result, Err(HandleError::Illegal { .. }));

@@ -1,0 +1,194 @@
+//! The child runs of a run, as a tree.
+
+use std::collections::BTreeMap;
+
+use graph_core::digest::Digest;
+use graph_core::record::{Checkpoint, InterruptRecord, Record, Status, StatusRecord};
+use graph_core::walker::is_child_of;
+use graph_host::error::{Error, Result};
+use graph_host::output::{self, Output, printable, styled};
+use graph_host::pins::Pins;
+use graph_host::report::{counted, short_number};
+use graph_host::runs;
+use graph_store::{At, CheckpointStore, RunRow};
+use serde_json::{Value, json};
+
+/// A child run as its newest records tell it.
+pub(super) struct ChildRun {
+    namespace: String,
+    /// The path of nodes from the graph at the top to the one that started it.
+    path: String,
+    graph: Option<String>,
+    newest: Checkpoint,
+    status: Option<StatusRecord>,
+    /// It is of the superstep under way, and so are those above it.
+    live: bool,
+}
+
+/// The child runs of a run, parents before their children.
+pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Vec<ChildRun>> {
+    let namespaces = store.namespaces(&row.run_id)?;
+    if namespaces.iter().all(String::is_empty) {
+        return Ok(Vec::new());
+    }
+    let graphs = graphs(store, row)?;
+    let mut nodes = Nodes::default();
+    let mut found: Vec<ChildRun> = Vec::new();
+    let mut sorted: Vec<_> = namespaces.into_iter().collect();
+    sorted.sort_by_key(|namespace| place(namespace));
+    let mut roots: BTreeMap<String, (Checkpoint, bool, String)> = BTreeMap::new();
+    for namespace in sorted {
+        let parent = namespace.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let Some(newest) = newest(store, &row.run_id, &namespace)? else { continue };
+        if namespace.is_empty() {
+            roots.insert(namespace, (newest, true, String::new()));
+            continue;
+        }
+        let above = roots.get(parent);
+        let live = above.is_some_and(|(parent, live, _)| *live && is_child_of(&namespace, parent));
+        let node = nodes.of(store, &row.run_id, parent, &namespace)?;
+        let path = match above.map(|(_, _, path)| path.as_str()) {
+            None | Some("") => node,
+            Some(above) => format!("{above}/{node}"),
+        };
+        roots.insert(namespace.clone(), (newest.clone(), live, path.clone()));
+        let status = status(store, &row.run_id, &namespace)?;
+        let graph = graphs.get(&newest.graph).cloned();
+        found.push(ChildRun { namespace, path, graph, newest, status, live });
+    }
+    Ok(found)
+}
+
+/// The questions of child runs that are open, each with the path of nodes to it.
+pub(super) fn open(children: &[ChildRun]) -> Vec<InterruptRecord> {
+    let live = children.iter().filter(|child| child.live);
+    live.flat_map(|child| {
+        let asked = child.status.iter().flat_map(|status| &status.interrupts);
+        asked.map(|asked| InterruptRecord { node: format!("{}/{}", child.path, asked.node), ..asked.clone() })
+    })
+    .collect()
+}
+
+impl ChildRun {
+    fn status(&self) -> Status {
+        match (&self.newest.end, &self.status) {
+            (Some(end), _) => end.status,
+            (None, Some(status)) => status.status,
+            (None, None) => Status::Running,
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "namespace": self.namespace,
+            "path": self.path,
+            "graph": self.graph,
+            "status": self.status(),
+            "steps": self.newest.step,
+            "fuel": self.fuel(),
+            "visits": self.newest.visits,
+            "result_digest": self.newest.result,
+        })
+    }
+
+    fn fuel(&self) -> u64 {
+        let open = self.status.iter().flat_map(|status| status.tasks.values());
+        open.map(|used| used.fuel).fold(self.newest.fuel, u64::saturating_add)
+    }
+
+    /// `  └ 3.0/1.0  outer/inner  acme/child  completed: 3 steps, 1.2k fuel`.
+    pub(super) fn show(&self, output: Output) -> Result<()> {
+        let depth = self.namespace.split('/').count();
+        let status = self.status();
+        let style = match status {
+            Status::Completed => output::GOOD,
+            Status::Failed | Status::Limit => output::BAD,
+            _ => output::CAUTION,
+        };
+        output.line(format_args!(
+            "{}└ {} {}  {}  {} {}, {} fuel",
+            "  ".repeat(depth),
+            styled(output::DIM, printable(&self.namespace)),
+            printable(&self.path),
+            printable(self.graph.as_deref().unwrap_or("a graph that is not known")),
+            styled(style, format_args!("{}:", status.as_str().replace('_', " "))),
+            counted(self.newest.step, "step"),
+            short_number(self.fuel()),
+        ))
+    }
+}
+
+/// The ids of the graphs that a run is pinned to, by digest.
+fn graphs(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeMap<Digest, String>> {
+    let pins = Pins::read(&runs::snapshot(store, &row.pins, "what it is pinned to")?)?;
+    Ok(pins.graphs.into_iter().map(|(id, pinned)| (pinned.graph, id)).collect())
+}
+
+/// Namespaces in the order of their tasks: `3.2` before `3.10`.
+fn place(namespace: &str) -> Vec<u64> {
+    let numbers = namespace.split(['/', '.', '@']).filter(|part| !part.is_empty());
+    numbers.map(|part| part.parse().unwrap_or(u64::MAX)).collect()
+}
+
+fn newest(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<Option<Checkpoint>> {
+    let Some(record) = store.checkpoint(run, namespace, At::Latest)? else { return Ok(None) };
+    match record.decode() {
+        Ok(Record::Checkpoint(checkpoint)) => Ok(Some(*checkpoint)),
+        Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
+        Err(error) => Err(Error::integrity(error.to_string())),
+    }
+}
+
+fn status(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<Option<StatusRecord>> {
+    for record in store.pending(run, namespace)? {
+        if let Record::Status(status) =
+            record.decode().map_err(|error| Error::integrity(error.to_string()))?
+        {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
+/// Which node each task belongs to.
+#[derive(Default)]
+struct Nodes {
+    by_task: BTreeMap<String, String>,
+    read: Vec<String>,
+}
+
+impl Nodes {
+    /// The node of the task whose child run has a namespace; the task's id where no record tells.
+    fn of(
+        &mut self,
+        store: &dyn CheckpointStore,
+        run: &str,
+        parent: &str,
+        namespace: &str,
+    ) -> Result<String> {
+        if !self.read.iter().any(|known| known == parent) {
+            self.read.push(parent.to_owned());
+            runs::each_checkpoint_in(store, run, parent, |record| {
+                if let Ok(Record::Checkpoint(checkpoint)) = record.decode() {
+                    let tasks = checkpoint.tasks.into_iter();
+                    self.by_task.extend(tasks.map(|task| (task.task, task.node)));
+                }
+                Ok(())
+            })?;
+            for record in store.pending(run, parent)? {
+                match record.decode() {
+                    Ok(Record::Task(task)) => {
+                        self.by_task.insert(task.task, task.node);
+                    }
+                    Ok(Record::Status(status)) => {
+                        self.by_task.extend(status.tasks.into_iter().map(|(task, used)| (task, used.node)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let segment = namespace.rfind('/').map_or(0, |at| at + 1);
+        let task = namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at]);
+        Ok(self.by_task.get(task).cloned().unwrap_or_else(|| task[segment..].to_owned()))
+    }
+}

@@ -1,0 +1,145 @@
+//! What a walker knows of the child runs of its tasks: what they have used, what they have come to, and how many
+//! supersteps they may take.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Walker;
+use super::event::Effect;
+use super::machine::illegal;
+use super::schedule::limit;
+use super::setup::HandleError;
+use super::superstep::{Superstep, Task, TaskState};
+use crate::node::{Failure, Outcome};
+use crate::record::RunError;
+use crate::time::Timestamp;
+
+/// What a child run has come to, as its task sees it.
+#[derive(Debug)]
+pub(super) enum ChildEnd {
+    /// It has ended with this output.
+    Output(Value),
+    /// It has failed, or is at a limit.
+    Failed(Failure),
+    /// It asks.
+    Asks,
+    /// It was cancelled.
+    Stopped,
+}
+
+/// What a child run has used since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChildUse {
+    /// Fuel, that of its children included.
+    pub(super) fuel: u64,
+    /// Supersteps, those of its children included.
+    pub(super) steps: u64,
+}
+
+impl Walker {
+    /// The child run of a running attempt has stopped.
+    pub(super) fn child_done(
+        &mut self,
+        now: Timestamp,
+        task: &str,
+        used: ChildUse,
+        warnings: Vec<String>,
+        end: ChildEnd,
+    ) -> Result<Vec<Effect>, HandleError> {
+        let mut fx = Vec::new();
+        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
+        let Some(&at) = superstep.by_id.get(task) else { return Err(illegal("there is no such task")) };
+        let found = &mut superstep.tasks[at];
+        if !matches!(found.state, TaskState::Running) {
+            return Err(illegal("that task is not running"));
+        }
+        found.reserved = found.reserved.saturating_sub(used.fuel.saturating_sub(found.used.fuel));
+        found.used.fuel = found.used.fuel.max(used.fuel);
+        found.reserved_steps =
+            found.reserved_steps.saturating_sub(used.steps.saturating_sub(found.used.steps));
+        found.used.steps = found.used.steps.max(used.steps);
+        found.warnings.extend(warnings);
+        match end {
+            ChildEnd::Output(output) => self.accept(now, at, Outcome::Result(output), &mut fx),
+            ChildEnd::Failed(failure) => self.failed(now, at, failure, &mut fx),
+            ChildEnd::Asks => {
+                found.state = TaskState::Suspended;
+                self.settled(now, at, &mut fx);
+            }
+            ChildEnd::Stopped => {
+                found.state = TaskState::Waiting;
+                found.attempt = found.attempt.saturating_sub(1);
+                superstep.running -= 1;
+            }
+        }
+        self.start_ready(now, &mut fx);
+        self.drive(now, &mut fx);
+        Ok(fx)
+    }
+
+    /// A task of the superstep under way.
+    pub(super) fn task(&self, id: &str) -> Option<&Task> {
+        let superstep = self.superstep.as_ref()?;
+        superstep.by_id.get(id).map(|at| &superstep.tasks[*at])
+    }
+
+    /// What the tasks of the superstep under way, and those that are left of it, have accounted for their child runs.
+    pub(super) fn accounted(&self, task: &str) -> ChildUse {
+        let used = match (self.task(task), self.pending.0.get(task)) {
+            (Some(task), _) => task.used,
+            (None, Some(left)) => left.used,
+            (None, None) => return ChildUse::default(),
+        };
+        ChildUse { fuel: used.fuel, steps: used.steps }
+    }
+
+    /// Forgets that an attempt was given up: its child run has been told, and nothing of it is under way.
+    pub(super) fn forget_aborted(&mut self, task: &Arc<str>, attempt: u32) {
+        self.aborted.remove(&(Arc::clone(task), attempt));
+    }
+
+    /// How many supersteps the run and those below it may take together. A total given for this run speaks for all.
+    fn max_total_steps(&self) -> u64 {
+        let own = self.graph.max_total_steps.max(self.setup.max_steps.unwrap_or(0));
+        own.min(self.step_share.unwrap_or(u64::MAX))
+    }
+
+    /// Why no superstep may follow, where the run and those below it have had all of theirs.
+    pub(super) fn tree_limit(&self) -> Option<RunError> {
+        let taken = self.step.saturating_add(self.child_steps);
+        (taken >= self.max_total_steps()).then(|| {
+            let message = match (self.step_share, self.child_steps) {
+                (Some(share), _) if share <= self.graph.max_total_steps => format!(
+                    "{taken} supersteps have run, which is its share of `max_total_steps`, and something is next"
+                ),
+                (_, 0) => format!("{taken} supersteps have run, which is `max_total_steps`, and something is next"),
+                (_, below) => format!(
+                    "{taken} supersteps have run, {below} of them in child runs, which is `max_total_steps`, and \
+                     something is next"
+                ),
+            };
+            limit(None, message)
+        })
+    }
+
+    /// Sets supersteps aside for the child runs of a superstep: what is left, without the superstep itself, in equal
+    /// shares and in task order, so that what each may take does not depend on which finishes first.
+    pub(super) fn reserve_steps(&self, superstep: &mut Superstep) {
+        let waits = |task: &Task| {
+            task.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph) && !task.state.is_settled()
+        };
+        let mut sharers = superstep.tasks.iter().filter(|task| waits(task)).count() as u64;
+        if sharers == 0 {
+            return;
+        }
+        let used = superstep.tasks.iter().map(|task| task.used.steps).fold(0, u64::saturating_add);
+        let taken = self.step.saturating_add(self.child_steps).saturating_add(used).saturating_add(1);
+        let mut left = self.max_total_steps().saturating_sub(taken);
+        for task in superstep.tasks.iter_mut().filter(|task| waits(task)) {
+            task.reserved_steps = left / sharers;
+            left -= task.reserved_steps;
+            sharers -= 1;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The invariants again, on random graphs with graphs inside of them.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::graphs::{Nest, build_nest, nests};
+use super::simulation::{Simulation, answers, setup_with};
+use crate::graph::Durability;
+use crate::record::Status;
+use crate::time::Timestamp;
+use crate::walker::{Event, Resume, RunTree, Setup, Summary};
+
+fn begin(nest: &Nest, durability: Durability) -> (Arc<crate::graph::Graph>, Setup) {
+    let (graph, graphs) = build_nest(nest, durability);
+    let setup = setup_with(&graph, graphs, durability);
+    (graph, setup)
+}
+
+fn simulate(nest: &Nest, order: u64, durability: Durability, budget: usize) -> (Simulation, Summary) {
+    let (graph, setup) = begin(nest, durability);
+    let tree = RunTree::new(Arc::clone(&graph), setup);
+    let mut simulation = Simulation::with(
+        graph,
+        tree,
+        super::simulation::Stored::default(),
+        nest.outer.salt,
+        order,
+        durability,
+    );
+    simulation.budget = budget;
+    let summary = simulation.run(Event::Started);
+    (simulation, summary)
+}
+
+/// What runs that did the same have in common, whatever had to be done again on the way.
+fn outcome(mut summary: Summary) -> Summary {
+    if let Some(checkpoint) = &mut summary.checkpoint {
+        checkpoint.digest = crate::digest::Digest::from_bytes([0; 32]);
+        checkpoint.sequence = 0;
+    }
+    if !summary.status.is_end() {
+        summary.fuel = 0;
+        summary.executions.clear();
+        summary.warnings.clear();
+    }
+    summary
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// 1. Whatever finishes first, in whichever run of the tree, each has the same checkpoints, byte for byte.
+    #[test]
+    fn order_of_completion_does_not_matter(nest in nests(), one: u64, other: u64) {
+        let (first, end) = simulate(&nest, one, Durability::Sync, usize::MAX);
+        let (second, same_end) = simulate(&nest, other, Durability::Sync, usize::MAX);
+        let bodies = |simulation: &Simulation| {
+            let stored = simulation.stored.checkpoints.iter();
+            let mut bodies: Vec<_> = stored.map(|signed| (signed.namespace.clone(), signed.sequence, signed.body.to_string())).collect();
+            bodies.sort();
+            bodies
+        };
+        prop_assert_eq!(bodies(&first), bodies(&second));
+        prop_assert_eq!(end, same_end);
+    }
+
+    /// 3. The same graphs and events give the same effects.
+    #[test]
+    fn the_same_events_give_the_same_effects(nest in nests(), order: u64) {
+        let (simulation, _) = simulate(&nest, order, Durability::Sync, usize::MAX);
+        let (graph, setup) = begin(&nest, Durability::Sync);
+        let mut tree = RunTree::new(graph, setup);
+        let mut effects = Vec::new();
+        for event in simulation.events {
+            effects.extend(tree.handle(Timestamp(1), event).unwrap().iter().map(|effect| format!("{effect:?}")));
+        }
+        prop_assert_eq!(effects, simulation.effects);
+    }
+
+    /// 4. Stopped after any effect and restored from what was persisted, the run reaches the same outcome, and no task of
+    /// any run of the tree runs again whose writes were kept.
+    #[test]
+    fn a_crash_anywhere_changes_nothing(nest in nests(), order: u64, at in 0_usize..300, exit: bool) {
+        let durability = if exit { Durability::Exit } else { Durability::Sync };
+        let (_, undisturbed) = simulate(&nest, order, durability, usize::MAX);
+        let (crashed, _) = simulate(&nest, order, durability, at);
+        let (graph, setup) = begin(&nest, durability);
+        let restore = || crashed.stored.restore(&graph, setup.clone());
+        let (tree, first) = match restore() {
+            None => (RunTree::new(Arc::clone(&graph), setup.clone()), Event::Started),
+            Some(tree) => {
+                let found = tree.summary();
+                // A failure is a stop: what a resume makes of it, with attempts counted anew, is another matter. So is a
+                // limit.
+                if found.status.is_end() || matches!(found.status, Status::Failed | Status::Limit) {
+                    prop_assert_eq!(outcome(found), outcome(undisturbed));
+                    return Ok(());
+                }
+                let resume = match found.status {
+                    Status::Interrupted => answers(&found.interrupts),
+                    _ => Resume::default(),
+                };
+                (tree, Event::Resumed(resume))
+            }
+        };
+        let mut resumed = Simulation::with(Arc::clone(&graph), tree, crashed.stored.clone(), nest.outer.salt, order ^ 0xABCD, durability);
+        resumed.kept = crashed.kept;
+        let end = resumed.run(first);
+        prop_assert_eq!(outcome(end), outcome(undisturbed));
+    }
+}

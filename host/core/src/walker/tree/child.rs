@@ -1,0 +1,372 @@
+//! A child run, from the task that starts it to what it comes to.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::super::Walker;
+use super::super::children::{ChildEnd, ChildUse};
+use super::super::commit::failed_at;
+use super::super::event::{Effect, Event, Notice, TaskReport, TaskSpec};
+use super::super::machine::Phase;
+use super::super::setup::{HandleError, Identity, Setup};
+use super::names::{child_namespace, depth, graph_of};
+use super::route::Route;
+use super::{Child, RunTree};
+use crate::capability::Manifest;
+use crate::graph::Graph;
+use crate::limits::RunLimits;
+use crate::node::{Category, Failure};
+use crate::record::{RunError, Status};
+use crate::schema::InputSchema;
+
+impl RunTree {
+    /// Starts the child run of a task, or lets it go on.
+    pub(super) fn run_child(
+        &mut self,
+        parent: &Arc<str>,
+        spec: &TaskSpec,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        let task: Arc<str> = spec.activation.task.as_str().into();
+        let attempt = spec.activation.attempt;
+        let Some(walker) = self.walker(parent) else { return Ok(()) };
+        let namespace = child_namespace(walker, &task);
+        let prepared = self.prepare_child(parent, &namespace, spec);
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                let report = TaskReport::new(Err(failure), 0);
+                return self.tell(parent, Event::TaskDone { task, attempt, report }, route);
+            }
+        };
+        let Prepared { graph, manifest, inputs, steps, dispatch, timed_by_node } = prepared;
+        route.out.push(Effect::Emit(Notice::ChildStarted {
+            namespace: Arc::clone(&namespace),
+            path: spec.path.as_str().into(),
+            graph: graph.id.clone(),
+        }));
+        if let Some(child) = self.children.get_mut(&namespace) {
+            child.attempt = Some(attempt);
+            (child.timed_by_node, child.timed_out) = (timed_by_node, false);
+            child.walker.path.clone_from(&spec.path);
+            child.walker.step_share = Some(steps);
+            child.walker.allow(manifest);
+            let untold = std::mem::replace(&mut child.walker.dispatch, dispatch) == dispatch;
+            return self.continue_child(&namespace, untold, route);
+        }
+        let root = &self.root.setup;
+        let setup = Setup {
+            identity: Identity {
+                run: format!("{}/{namespace}", root.identity.record_run()),
+                root: root.identity.root.clone(),
+                parent: Some(spec.activation.run_id.clone()),
+                namespace: namespace.to_string(),
+            },
+            inputs,
+            initial_state: Map::new(),
+            manifest,
+            graphs: Arc::clone(&root.graphs),
+            seed: root.seed,
+            pins: root.pins,
+            durability: root.durability,
+            max_steps: None,
+            max_concurrency: root.max_concurrency,
+        };
+        let mut walker = Walker::new(graph, setup);
+        walker.path.clone_from(&spec.path);
+        walker.step_share = Some(steps);
+        walker.dispatch = dispatch;
+        let child = Child {
+            walker,
+            task: Arc::clone(&task),
+            parent: Arc::clone(parent),
+            attempt: Some(attempt),
+            timed_by_node,
+            timed_out: false,
+            held: Vec::new(),
+        };
+        self.children.insert(Arc::clone(&namespace), child);
+        match self.tell(&namespace, Event::Started, route) {
+            // Where a run cannot even begin, nothing of it has been made.
+            Err(HandleError::Refused { message, .. }) => {
+                self.children.remove(&namespace);
+                let failure = Failure::new(Category::InvalidInput, message);
+                let report = TaskReport::new(Err(failure), 0);
+                self.tell(parent, Event::TaskDone { task, attempt, report }, route)
+            }
+            other => other,
+        }
+    }
+
+    /// Everything that a child run is told, or why it may not be.
+    fn prepare_child(
+        &self,
+        parent: &Arc<str>,
+        namespace: &Arc<str>,
+        spec: &TaskSpec,
+    ) -> Result<Prepared, Failure> {
+        let fault = |message: String| Failure::new(Category::Internal, message);
+        let walker = self.walker(parent).ok_or_else(|| fault("its run is gone".to_owned()))?;
+        let graph = graph_of(&self.root.setup.graphs, &spec.item_id)
+            .ok_or_else(|| fault(format!("`{}` is no graph", spec.item_id)))?;
+        let deepest = self.root.setup.manifest.run_limits().depth;
+        if depth(namespace) > deepest {
+            let chain = self.chain(parent, &graph.id);
+            return Err(Failure::new(
+                Category::Limit,
+                format!(
+                    "child runs may be {deepest} levels deep, and this would be one more: {chain}; a manifest \
+                     allows more with `run: {{ depth: {} }}`",
+                    deepest.saturating_add(1)
+                ),
+            ));
+        }
+        if let Some(child) = self.children.get(namespace)
+            && child.walker.graph.digest != graph.digest
+        {
+            return Err(Failure::new(
+                Category::Permanent,
+                format!(
+                    "its child run was begun with graph `{}`, and the node names `{}` now",
+                    child.walker.graph.id, graph.id
+                ),
+            ));
+        }
+        let inputs = match self.children.get(namespace) {
+            Some(child) => Arc::clone(&child.walker.setup.inputs),
+            None => Arc::new(inputs(graph, spec.params.clone())?),
+        };
+        let accounted = walker.accounted(&spec.activation.task);
+        let node = walker.graph.node(spec.node);
+        let limits = walker.setup.manifest.run_limits();
+        let whole = graph.timeout.min(limits.timeout);
+        let run = RunLimits {
+            fuel: accounted.fuel.saturating_add(spec.limits.fuel),
+            timeout: limits.timeout.min(spec.limits.timeout),
+            depth: limits.depth,
+        };
+        let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
+        let manifest =
+            walker.setup.manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
+        let task = walker.task(&spec.activation.task);
+        let (reserved, dispatch) = task.map_or((0, 0), |task| (task.reserved_steps, task.used.dispatches));
+        Ok(Prepared {
+            graph: Arc::clone(graph),
+            manifest: Arc::new(manifest),
+            inputs,
+            steps: accounted.steps.saturating_add(reserved),
+            dispatch,
+            timed_by_node: spec.limits.timeout != Duration::MAX && spec.limits.timeout < whole,
+        })
+    }
+
+    /// The graphs from the one at the top to one that is about to start: `a → b → b`.
+    fn chain(&self, parent: &Arc<str>, last: &str) -> String {
+        let mut ids = vec![last.to_owned()];
+        let mut namespace = Arc::clone(parent);
+        while let Some(child) = self.children.get(&namespace) {
+            ids.push(child.walker.graph.id.clone());
+            namespace = Arc::clone(&child.parent);
+        }
+        ids.push(self.root.graph.id.clone());
+        ids.reverse();
+        ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" → ")
+    }
+
+    /// Lets a child run go on that has stopped. What it has come to in this very dispatch, and its task was never told
+    /// because of a crash, is what it has come to.
+    fn continue_child(
+        &mut self,
+        namespace: &Arc<str>,
+        untold: bool,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        let goes_on = self.can_go_on(namespace) && !(untold && self.has_failed(namespace));
+        let given = self.given.remove(namespace);
+        let lifted = self.lifted;
+        let Some(child) = self.children.get_mut(namespace) else { return Ok(()) };
+        let walker = &mut child.walker;
+        match walker.phase {
+            Phase::Suspended if !goes_on => return self.child_stopped(namespace, route),
+            Phase::Suspended => {}
+            _ => return self.child_stopped(namespace, route),
+        }
+        if let Some(most) = lifted.filter(|most| walker.step >= walker.max_steps && *most > walker.step) {
+            walker.max_steps = most;
+        }
+        let mut effects = Vec::new();
+        match walker.go_on(route.now, given.unwrap_or_default(), None, None, &mut effects) {
+            Ok(()) => {}
+            // It is at its limit, and stays there.
+            Err(HandleError::Refused { .. }) => return self.child_stopped(namespace, route),
+            Err(error) => return Err(error),
+        }
+        self.wake(namespace);
+        self.walker_mut(namespace)?.drive(route.now, &mut effects);
+        route.push(namespace, effects);
+        Ok(())
+    }
+
+    /// Whether a child run has failed, or is at a limit, and nothing has come for it or those below it.
+    fn has_failed(&self, namespace: &str) -> bool {
+        let status = self.children.get(namespace).map(|child| child.walker.status);
+        let below = format!("{namespace}/");
+        let given = self.given.keys().any(|name| **name == *namespace || name.starts_with(&below));
+        matches!(status, Some(Status::Failed | Status::Limit)) && !given
+    }
+
+    /// A child run has stopped: its task learns what it has come to, if it waits for it.
+    pub(super) fn child_stopped(
+        &mut self,
+        namespace: &Arc<str>,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        let used = self.used(namespace);
+        let Some(child) = self.children.get_mut(namespace) else { return Ok(()) };
+        if child.attempt.take().is_none() {
+            return Ok(());
+        }
+        let walker = &child.walker;
+        let mut warnings = Vec::new();
+        let end = match (walker.status, &walker.end) {
+            (status, Some(end)) => {
+                let path = &walker.path;
+                warnings.extend(walker.warnings.iter().map(|warning| format!("in `{path}`: {warning}")));
+                if status == Status::CompletedWithErrors {
+                    let id = &walker.graph.id;
+                    warnings.push(format!("in `{path}`: graph `{id}` has completed with errors"));
+                }
+                ChildEnd::Output(Value::clone(&end.output.0))
+            }
+            (Status::Interrupted, None) => ChildEnd::Asks,
+            (Status::Cancelled, None) => ChildEnd::Stopped,
+            (Status::Limit, None) if child.timed_out && child.timed_by_node => {
+                let seconds = walker.setup.manifest.run_limits().timeout.as_secs_f64();
+                let message = format!("its graph `{}` did not end within {seconds} s", walker.graph.id);
+                ChildEnd::Failed(Failure::new(Category::Timeout, message))
+            }
+            (Status::Limit, None) => ChildEnd::Failed(failure(walker, Category::Limit)),
+            (_, None) => ChildEnd::Failed(failure(walker, Category::Permanent)),
+        };
+        let (parent, task) = (Arc::clone(&child.parent), Arc::clone(&child.task));
+        let now = route.now;
+        let effects = self.walker_mut(&parent)?.child_done(now, &task, used, warnings, end)?;
+        route.push(&parent, effects);
+        Ok(())
+    }
+
+    /// What a child run has used, with the runs below it.
+    pub(super) fn used(&self, namespace: &str) -> ChildUse {
+        let Some(child) = self.children.get(namespace) else { return ChildUse::default() };
+        let walker = &child.walker;
+        let mut used = ChildUse {
+            fuel: walker.used_fuel(),
+            steps: walker.step.saturating_add(walker.child_steps).saturating_add(walker.open_steps()),
+        };
+        let from = (Bound::Included(namespace), Bound::Unbounded);
+        for (name, below) in self.children.range::<str, _>(from) {
+            if !name.starts_with(namespace) {
+                break;
+            }
+            if *below.parent == *namespace {
+                let (theirs, accounted) = (self.used(name), walker.accounted(&below.task));
+                used.fuel = used.fuel.saturating_add(theirs.fuel.saturating_sub(accounted.fuel));
+                used.steps = used.steps.saturating_add(theirs.steps.saturating_sub(accounted.steps));
+            }
+        }
+        used
+    }
+}
+
+/// What a child run is told.
+struct Prepared {
+    graph: Arc<Graph>,
+    manifest: Arc<Manifest>,
+    inputs: Arc<Value>,
+    /// Supersteps that it may take in all.
+    steps: u64,
+    /// Which dispatch of its task this is.
+    dispatch: u32,
+    timed_by_node: bool,
+}
+
+/// The params of a node as the inputs of its graph: checked, with defaults filled in.
+fn inputs(graph: &Graph, params: Value) -> Result<Value, Failure> {
+    let invalid = |message: String| Err(Failure::new(Category::InvalidInput, message));
+    let params = match params {
+        Value::Null => Value::Object(Map::new()),
+        Value::Object(_) => params,
+        other => {
+            let kind = super::super::reduce::kind(&other);
+            return invalid(format!(
+                "the inputs of graph `{}` are a mapping, and its params are {kind}",
+                graph.id
+            ));
+        }
+    };
+    let Some(schema) = &graph.input_schema else { return Ok(params) };
+    let schema = match InputSchema::compile(schema) {
+        Ok(schema) => schema,
+        Err(errors) => {
+            let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            return invalid(format!(
+                "`config_schema` of graph `{}` is not usable: {}",
+                graph.id,
+                reasons.join("; ")
+            ));
+        }
+    };
+    schema.validate_and_fill(params).or_else(|problems| {
+        let reasons: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        invalid(format!(
+            "its params do not fit `config_schema` of graph `{}`: {}",
+            graph.id,
+            reasons.join("; ")
+        ))
+    })
+}
+
+/// Why a child run has stopped, as the failure of its task.
+fn failure(walker: &Walker, otherwise: Category) -> Failure {
+    let id = &walker.graph.id;
+    let Some(RunError { category, message, node, .. }) = &walker.error else {
+        return Failure::new(otherwise, format!("its graph `{id}` ended as {}", walker.status));
+    };
+    let category = category.unwrap_or(otherwise);
+    let mut failure = Failure::new(category, message.as_str());
+    match node {
+        // The node's own failure: its message is told under the whole path.
+        Some(node) => {
+            if let Some(own) = message.strip_prefix(&failed_at(node, category)) {
+                own.clone_into(&mut failure.message);
+            }
+            failure.within = Some(node.clone());
+        }
+        None => failure.message = format!("its graph `{id}` stopped: {message}"),
+    }
+    failure
+}
+
+impl Walker {
+    /// Fuel used so far, by tasks of the superstep under way too.
+    fn used_fuel(&self) -> u64 {
+        let open = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
+        let open = open.map(|task| task.used.fuel).fold(self.fuel, u64::saturating_add);
+        open.saturating_add(self.pending.fuel())
+    }
+
+    /// Supersteps of child runs whose own superstep has not committed, as far as they are accounted for.
+    fn open_steps(&self) -> u64 {
+        let open = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
+        open.map(|task| task.used.steps).fold(self.pending.steps(), u64::saturating_add)
+    }
+
+    /// Takes another manifest: what is allowed, and the limits.
+    fn allow(&mut self, manifest: Arc<Manifest>) {
+        self.setup.manifest = manifest;
+        self.prepared = self.graph.nodes.iter().map(|node| self.prepare(node)).collect();
+    }
+}

@@ -1,0 +1,76 @@
+//! The names of child runs: the namespace of a child is the id of its parent's task.
+
+use std::sync::Arc;
+
+use super::super::Walker;
+use crate::graph::Graph;
+use crate::record::Checkpoint;
+use crate::walker::setup::Graphs;
+
+/// The namespace of a task: what stands before the last `/` of its id.
+pub(super) fn namespace_of(task: &str) -> &str {
+    task.rsplit_once('/').map_or("", |(namespace, _)| namespace)
+}
+
+/// The namespace of the child run of a task. Where boundaries that are no supersteps have been made (new inputs, an
+/// update), a superstep of the same number may be taken again: its children begin anew, in a namespace that tells so.
+pub(super) fn child_namespace(walker: &Walker, task: &str) -> Arc<str> {
+    name(task, walker.sequence, walker.step).into()
+}
+
+fn name(task: &str, sequence: u64, step: u64) -> String {
+    if sequence == step { task.to_owned() } else { format!("{task}@{sequence}") }
+}
+
+/// The task whose child run has this namespace.
+pub(super) fn task_of_child(namespace: &str) -> &str {
+    let segment = namespace.rfind('/').map_or(0, |at| at + 1);
+    namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at])
+}
+
+/// Whether the run in a namespace is a child of the superstep that follows a checkpoint: all others are history.
+pub fn is_child_of(namespace: &str, parent: &Checkpoint) -> bool {
+    let task = task_of_child(namespace);
+    let Some((step, _)) = task[segment(task)..].split_once('.') else { return false };
+    namespace_of(namespace) == parent.namespace
+        && step.parse() == Ok(parent.step + 1)
+        && name(task, parent.sequence, parent.step) == namespace
+}
+
+fn segment(task: &str) -> usize {
+    task.rfind('/').map_or(0, |at| at + 1)
+}
+
+/// How many levels a run is below the one at the top.
+pub(super) fn depth(namespace: &str) -> u32 {
+    if namespace.is_empty() {
+        return 0;
+    }
+    u32::try_from(namespace.split('/').count()).unwrap_or(u32::MAX)
+}
+
+/// The graph that an item id stands for, whatever its version; `None` where the item is none.
+pub(in crate::walker) fn graph_of<'g>(graphs: &'g Graphs, item: &str) -> Option<&'g Arc<Graph>> {
+    graphs.get(item.split_once('@').map_or(item, |(id, _)| id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_named_after_its_task() {
+        assert_eq!(name("3.0/1.2", 0, 0), "3.0/1.2");
+        assert_eq!(name("3.0", 4, 2), "3.0@4");
+        for (namespace, task, parent, levels) in [
+            ("3.0", "3.0", "", 1),
+            ("3.0@4", "3.0", "", 1),
+            ("3.0@4/1.0", "3.0@4/1.0", "3.0@4", 2),
+            ("3.0@4/1.0@2", "3.0@4/1.0", "3.0@4", 2),
+        ] {
+            assert_eq!(task_of_child(namespace), task);
+            assert_eq!(namespace_of(namespace), parent);
+            assert_eq!(depth(namespace), levels);
+        }
+    }
+}

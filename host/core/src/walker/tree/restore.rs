@@ -1,0 +1,120 @@
+//! A tree of runs, made from what was persisted.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::Walker;
+use super::super::setup::{Identity, RestoreError, Restored, Setup};
+use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
+use super::{Child, RunTree};
+use crate::graph::Graph;
+
+/// What was read from a store, to restore a tree of runs from.
+#[derive(Clone, Debug)]
+pub struct RestoredTree {
+    /// The run itself.
+    pub root: Restored,
+    /// The child runs of the superstep under way, and theirs: those that [`is_child_of`](super::is_child_of) says.
+    pub children: Vec<RestoredChild>,
+    /// Graphs that have changed are taken as they are now.
+    pub accept_changes: bool,
+}
+
+/// A child run, as it was read from a store.
+#[derive(Clone, Debug)]
+pub struct RestoredChild {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its inputs.
+    pub inputs: Value,
+    /// What it goes on from.
+    pub restored: Restored,
+}
+
+impl From<Restored> for RestoredTree {
+    fn from(root: Restored) -> Self {
+        Self { root, children: Vec::new(), accept_changes: false }
+    }
+}
+
+impl RunTree {
+    /// A tree for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
+    pub fn restore(graph: Arc<Graph>, setup: Setup, restored: RestoredTree) -> Result<Self, RestoreError> {
+        let RestoredTree { root, mut children, accept_changes } = restored;
+        let resumed = setup.max_steps;
+        let mut tree = Self::with(Walker::restore(graph, setup, root)?);
+        tree.lifted = resumed;
+        // A parent's namespace comes before those of its children.
+        children.sort_by(|one, other| one.namespace.cmp(&other.namespace));
+        for child in children {
+            tree.restore_child(child, accept_changes)?;
+        }
+        Ok(tree)
+    }
+
+    fn restore_child(&mut self, child: RestoredChild, accept_changes: bool) -> Result<(), RestoreError> {
+        let RestoredChild { namespace, inputs, mut restored } = child;
+        let failed = |reason: String| RestoreError::Child { namespace: namespace.clone(), reason };
+        let task = task_of_child(&namespace);
+        let parent: Arc<str> = namespace_of(&namespace).into();
+        // What is of a superstep that is over, or that a graph has no more, is history.
+        let Some(walker) = self.walker(&parent) else { return Ok(()) };
+        if *child_namespace(walker, task) != *namespace {
+            return Ok(());
+        }
+        let Ok(superstep) = walker.make_tasks(walker.step + 1, &mut walker.pending.clone()) else {
+            return Ok(());
+        };
+        let Some(found) = superstep.by_id.get(task).map(|at| &superstep.tasks[*at]) else { return Ok(()) };
+        let node = walker.graph.node(superstep.activated[found.activated].node);
+        let Some(graph) =
+            found.dispatch.as_ref().and_then(|dispatch| graph_of(&walker.setup.graphs, &dispatch.item_id))
+        else {
+            return Ok(());
+        };
+        if restored.checkpoint.graph != graph.digest {
+            if !accept_changes {
+                return Err(failed(format!(
+                    "it was made with graph {}, and `{}` is {} now",
+                    restored.checkpoint.graph, graph.id, graph.digest
+                )));
+            }
+            restored.checkpoint.graph = graph.digest;
+        }
+        let (root, theirs) = (&self.root.setup, &walker.setup);
+        let setup = Setup {
+            identity: Identity {
+                run: format!("{}/{namespace}", root.identity.record_run()),
+                root: root.identity.root.clone(),
+                parent: Some(theirs.identity.run.clone()),
+                namespace: namespace.clone(),
+            },
+            inputs: Arc::new(inputs),
+            initial_state: serde_json::Map::new(),
+            // What its parent leaves of it, the task says when it lets the child go on.
+            manifest: Arc::clone(&theirs.manifest),
+            graphs: Arc::clone(&root.graphs),
+            seed: root.seed,
+            pins: root.pins,
+            durability: root.durability,
+            max_steps: None,
+            max_concurrency: root.max_concurrency,
+        };
+        let path = walker.path_of(&node.name);
+        let mut restored =
+            Walker::restore(Arc::clone(graph), setup, restored).map_err(|error| failed(error.to_string()))?;
+        restored.path = path;
+        let child = Child {
+            walker: restored,
+            task: task.into(),
+            parent,
+            attempt: None,
+            timed_by_node: false,
+            timed_out: false,
+            held: Vec::new(),
+        };
+        self.children.insert(namespace.as_str().into(), child);
+        Ok(())
+    }
+}
