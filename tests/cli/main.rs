@@ -9,6 +9,7 @@ mod edges;
 mod interrupted;
 mod items;
 mod making;
+mod nested;
 mod place;
 mod readme;
 mod sessions;

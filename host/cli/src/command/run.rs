@@ -330,13 +330,7 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
         }
     }
     for (id, file) in &scene.subgraphs.files {
-        output.line(format_args!(
-            "  {} {}  graph {}  {}",
-            styled(output::GOOD, "✓"),
-            printable(id),
-            standing_text(&file.standing),
-            styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path)))
-        ))?;
+        output.line(graph_line(id, file))?;
     }
     output.line(styled(output::BOLD, "\nnodes"))?;
     for node in &plan.nodes {
@@ -412,5 +406,16 @@ fn item_lines(id: &str, admitted: &graph_host::components::Admitted) -> String {
         printable(id),
         styled(output::DIM, format_args!("{} {}", verified.digest().short(), project::shown(&admitted.path))),
         printable(&needs)
+    )
+}
+
+/// A graph inside the graph, as the plan shows it.
+fn graph_line(id: &str, file: &graph_host::graph_file::GraphFile) -> String {
+    format!(
+        "  {} {}  graph {}  {}",
+        styled(output::GOOD, "✓"),
+        printable(id),
+        standing_text(&file.standing),
+        styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path)))
     )
 }

@@ -126,7 +126,7 @@ impl RunTree {
             }
             Effect::Suspend(_) | Effect::Finish(_) if !of_root => self.child_stopped(namespace, route)?,
             effect @ (Effect::SetTimer { .. } | Effect::Suspend(_) | Effect::Finish(_)) => {
-                route.out.push(effect)
+                route.out.push(effect);
             }
         }
         Ok(())
