@@ -113,6 +113,10 @@ fn perform(case: &Case, shown: &str, items: &Items, options: &Options) -> Result
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::context::Context;
+    use crate::home::Home;
+    use crate::launch::Sources;
+    use crate::output::Output;
 
     const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
                          items: { t/one: { result: 1 } }\n";
@@ -139,7 +143,11 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
         let files = super::super::cases(&[folder]).unwrap();
         assert!(files.len() >= 290, "{}", files.len());
-        let report = run(&files, &Items::default(), &Options::default());
+        let home = tempfile::tempdir().unwrap();
+        let context = Context { output: Output::new(false), home: Home::at(home.path().to_path_buf()) };
+        // Texts lie beside the cases; what runs is doubled.
+        let items = Items::real(Sources::default(), None, &context).unwrap();
+        let report = run(&files, &items, &Options::default());
         assert_eq!(report.counts(), (files.len(), 0), "{}", report.to_text());
     }
 
