@@ -37,7 +37,7 @@ impl Topology {
             }
             match edge.kind {
                 TopologyEdgeKind::Error | TopologyEdgeKind::Goto => {
-                    attributes.push("style=dashed".to_owned())
+                    attributes.push("style=dashed".to_owned());
                 }
                 TopologyEdgeKind::Wait => attributes.push("style=bold".to_owned()),
                 TopologyEdgeKind::Always | TopologyEdgeKind::Condition | TopologyEdgeKind::Otherwise => {}

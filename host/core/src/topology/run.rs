@@ -5,6 +5,7 @@ use crate::record::{Checkpoint, FiredEdge, Via};
 
 impl Topology {
     /// Adds what a run's checkpoints, in order, say of nodes and edges.
+    #[must_use]
     pub fn of_run<'a>(mut self, checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> Self {
         for edge in &mut self.edges {
             edge.fired = Some(0);

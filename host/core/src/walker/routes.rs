@@ -155,7 +155,7 @@ impl Walker {
             if matches!(node.kind, NodeKind::Return { .. }) {
                 continue;
             }
-            if self.go_by_error(superstep, place, node, &mut routes) {
+            if go_by_error(superstep, place, node, &mut routes) {
                 continue;
             }
             if !self.go_by_command(superstep, place, &mut routes) {
@@ -243,16 +243,6 @@ impl Walker {
         Ok(())
     }
 
-    /// Goes where the failure of a node leads, if it has failed and that leads anywhere.
-    fn go_by_error(&self, superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
-        let (Some(_), Some(target)) = (node_failure(node, superstep, place), node.on_error) else {
-            return false;
-        };
-        routes.fire(superstep.activated[place].node, Some(target), Via::Error);
-        routes.go(target);
-        true
-    }
-
     /// Takes the routes: what is next, which barriers have opened, what is deferred.
     pub(super) fn follow(&mut self, routes: Routes, superstep: &Superstep) {
         self.next.clear();
@@ -336,6 +326,16 @@ impl Walker {
             node: barrier.map(|barrier| self.graph.node(barrier).name.clone()),
         }
     }
+}
+
+/// Goes where the failure of a node leads, if it has failed and that leads anywhere.
+fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
+    let (Some(_), Some(target)) = (node_failure(node, superstep, place), node.on_error) else {
+        return false;
+    };
+    routes.fire(superstep.activated[place].node, Some(target), Via::Error);
+    routes.go(target);
+    true
 }
 
 /// The handled failure of an active node, if it has one: of a `foreach`, one that its items' own rule did not handle, or

@@ -65,12 +65,11 @@ impl Walker {
             self.unwritable(&error, fx);
             return Ok(());
         }
-        match edit {
-            Some(edit) => self.take_edit(now, edit, None, fx),
-            None => {
-                self.pause(now, fx);
-                Ok(())
-            }
+        if let Some(edit) = edit {
+            self.take_edit(now, edit, None, fx)
+        } else {
+            self.pause(now, fx);
+            Ok(())
         }
     }
 
