@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::place::{Place, Ran};
 
 /// About half a second a step, in two tasks; so many steps that no test sees the end.
-const LONG: &str = r#"start: work
+const LONG: &str = r"start: work
 max_steps: 5000
 max_total_steps: 5000
 channels: { n: { reducer: sum, default: 0 } }
 nodes:
   work: { action: { item_id: t/kit, params: { op: spin, iterations: 3000000 } }, assign: { n: 1 }, next: [{ to: work, when: { path: state.n, op: lt, value: 4000 } }, { to: [] }] }
-"#;
+";
 
 const ASKING: &str = r#"start: ask
 nodes:
@@ -38,7 +38,7 @@ fn long() -> Place {
 
 /// Waits until a run has committed so many steps.
 fn steps(place: &Place, id: &str, wanted: u64) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while place.json(&["runs", "show", id]).0["steps"].as_u64().unwrap_or(0) < wanted {
         assert!(Instant::now() < deadline, "run {id} does not get to step {wanted}");
         std::thread::sleep(Duration::from_millis(20));

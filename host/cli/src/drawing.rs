@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn a_picture_that_nobody_could_read_is_refused() {
-        let nodes: String = (0..500).map(|at| format!("    n{at}: {{}}\n")).collect();
+        let nodes: Vec<String> = (0..500).map(|at| format!("    n{at}: {{}}")).collect();
+        let nodes = nodes.join("\n");
         assert!(svg(&topology(&format!("  start: n0\n  nodes:\n{nodes}"))).is_err());
     }
 }

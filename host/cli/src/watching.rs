@@ -92,7 +92,8 @@ mod tests {
         let (graph, items) = (root.join("graph.yaml"), root.join("items"));
         std::fs::create_dir_all(items.join("a")).unwrap();
         std::fs::write(&graph, "1").unwrap();
-        let watching = Watching::begin(&[graph.clone()], &[items.clone(), root.join("nowhere")]).unwrap();
+        let watching =
+            Watching::begin(std::slice::from_ref(&graph), &[items.clone(), root.join("nowhere")]).unwrap();
         // Neither of these is told: the next thing that is told is the graph.
         std::fs::write(root.join("other.yaml"), "1").unwrap();
         std::fs::write(items.join("a/notes.txt"), "1").unwrap();

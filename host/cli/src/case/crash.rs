@@ -41,7 +41,7 @@ pub(super) fn excused(
     });
     if scripted {
         Some("scripts a crash itself")
-    } else if undisturbed.iter().any(|step| step.is_out_of_time()) {
+    } else if undisturbed.iter().any(Undisturbed::is_out_of_time) {
         Some("comes to the run's time limit, which counts anew when a run goes on")
     } else if !case.subgraphs.is_empty() {
         Some("has child runs, whose dispatches the records tell by run and not by path")

@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             time(checkpoint.at),
             report::nodes(nodes(checkpoint)),
             next,
-            digest.short().to_string(),
+            digest.short(),
         ]);
     }
     for line in table.lines() {

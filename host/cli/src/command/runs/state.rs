@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     }
     match &checkpoint.end {
         Some(end) => {
-            out.line(format_args!("{} {}", styled(output::BOLD, "ended by"), end.ended_by.as_str()))?
+            out.line(format_args!("{} {}", styled(output::BOLD, "ended by"), end.ended_by.as_str()))?;
         }
         None => out.line(format_args!("{} {}", styled(output::BOLD, "next"), report::nodes(&next)))?,
     }

@@ -69,7 +69,7 @@ pub(super) fn stop(
             if waiting.no_wait {
                 Outcome { row, marked: false, ended: None, stopped: false }
             } else {
-                await_stop(&store, row, &holder, wish, waiting.timeout, &thread, context)?
+                await_stop(&store, &row, &holder, wish, waiting.timeout, &thread, context)?
             }
         }
     };
@@ -91,7 +91,7 @@ fn mark(store: &Arc<dyn CheckpointStore>, run: &str, wish: Control, context: &Co
 /// Waits until whoever holds the run has given it back.
 fn await_stop(
     store: &Arc<dyn CheckpointStore>,
-    row: RunRow,
+    row: &RunRow,
     holder: &Holder,
     wish: Control,
     timeout: Duration,
