@@ -273,6 +273,7 @@ pub(super) fn show_detached(
     Ok(Exit::Ok)
 }
 
+#[allow(clippy::too_many_lines, reason = "one section after the other, each a few lines")]
 fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {
     let output = context.output;
     let missing = plan.missing();
