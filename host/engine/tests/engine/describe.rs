@@ -10,7 +10,7 @@ async fn the_sdk_derives_schemas() {
     let description = engine().describe(&component(TESTKIT)).await.unwrap();
     assert!(description.summary.contains("params"), "{}", description.summary);
     let cases = description.params["oneOf"].as_array().unwrap();
-    assert_eq!(cases.len(), 12);
+    assert_eq!(cases.len(), 13);
     let spin = cases.iter().find(|case| case["properties"]["op"]["const"] == "spin").unwrap();
     assert_eq!(spin["properties"]["iterations"]["type"], "integer");
     assert_eq!(spin["properties"]["iterations"]["description"], "How far.");
