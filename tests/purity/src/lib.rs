@@ -13,7 +13,7 @@ use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::time::Timestamp;
 use graph_core::topology::Topology;
 use graph_core::trust::{CommentMark, SigningKey, TrustStore, VerifiedComponent, sign_text, verify_text};
-use graph_core::walker::{Effect, Event, Identity, Resume, Setup, TaskReport, Walker};
+use graph_core::walker::{Effect, Event, Identity, Resume, RunTree, Setup, TaskReport};
 use graph_core::{condition, document, json, record};
 use serde_json::Value;
 
@@ -70,6 +70,7 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
         inputs,
         initial_state: serde_json::Map::new(),
         manifest: Arc::new(manifest.clone()),
+        graphs: Arc::default(),
         pins: graph.digest,
         durability: graph.durability,
         max_steps: None,
@@ -77,7 +78,7 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
     };
     let key = SigningKey::from_seed(&[7; 32]);
     let mut chain = record::ChainVerifier::new(key.verifying_key());
-    let mut walker = Walker::new(graph, setup);
+    let mut walker = RunTree::new(graph, setup);
     let mut events = VecDeque::from([Event::Started]);
     let mut sum = 0;
     while let Some(event) = events.pop_front() {
@@ -86,11 +87,7 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
                 Effect::RunTask(task) => events.push_back(Event::TaskDone {
                     task: task.activation.task.as_str().into(),
                     attempt: task.activation.attempt,
-                    report: TaskReport {
-                        result: Ok(Outcome::Result(task.params)),
-                        fuel: 1,
-                        warnings: Vec::new(),
-                    },
+                    report: TaskReport::new(Ok(Outcome::Result(task.params)), 1),
                 }),
                 Effect::Persist(persist) => {
                     let id = persist.id;
