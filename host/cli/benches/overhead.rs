@@ -108,6 +108,7 @@ async fn calls(node: &PreparedNode, table: &mut Table) -> Result<()> {
                     clock: Timestamp(0),
                     limits: TaskLimits::DEFAULT,
                     observer: None,
+                    journal: graph_engine::Journal::Record,
                 })
                 .await;
             ensure!(report.result.is_ok(), "{:?}", report.result);
@@ -164,6 +165,7 @@ impl TaskExecutor for Executor {
                     clock: spec.clock,
                     limits: spec.limits,
                     observer: None,
+                    journal: graph_engine::Journal::Record,
                 })
                 .await;
             TaskReport::new(report.result, report.fuel_used)

@@ -13,8 +13,9 @@ use graph_core::digest::Digest;
 use graph_core::graph::{ItemType, NodeIndex, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
+use graph_core::record::JournalEntry;
 use graph_core::walker::{CustomEvent, TaskReport, TaskSpec};
-use graph_engine::{Call, EventRecord, HostCall, Level, LogLine, PreparedNode};
+use graph_engine::{Call, EventRecord, HostCall, Journal, Level, LogLine, PreparedNode};
 use graph_store::CheckpointStore;
 
 use crate::components::Components;
@@ -146,7 +147,11 @@ impl TaskExecutor for ComponentExecutor {
     fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
         // What a call used up that was given up cannot be known: it is charged in full, as a trap is.
         let message = format!("it did not answer within {} ms", limits.timeout.as_millis());
-        TaskReport::new(Err(Failure::new(Category::Timeout, message)), limits.fuel)
+        let failure = Failure::new(Category::Timeout, message);
+        TaskReport {
+            journal: vec![JournalEntry::deadline(&failure)],
+            ..TaskReport::new(Err(failure), limits.fuel)
+        }
     }
 }
 
@@ -244,6 +249,7 @@ impl Shared {
                 clock: spec.clock,
                 limits: spec.limits.min(ready.limits),
                 observer: self.calls.get().map(|calls| Attempt::of(spec, calls)),
+                journal: Journal::Record,
             })
             .await;
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
@@ -259,6 +265,7 @@ impl Shared {
         let events = report.events.into_iter();
         TaskReport {
             events: events.map(|EventRecord { name, payload }| CustomEvent { name, payload }).collect(),
+            journal: report.journal,
             ..TaskReport::new(report.result, report.fuel_used)
         }
     }

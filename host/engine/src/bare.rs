@@ -37,6 +37,7 @@ impl BareCall {
             [0; 32],
             Arc::clone(&prepared.mounts),
             crate::host::output::Output::new(limits.log, None),
+            crate::journal::SharedJournal::new(crate::journal::Journal::Record),
             std::time::Instant::now(),
         );
         let mut store = Store::new(&prepared.engine.wasmtime, state);

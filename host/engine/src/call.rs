@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use graph_core::limits::TaskLimits;
-use graph_core::node::{Activation, Failure, Outcome};
+use graph_core::node::{Activation, Category, Failure, Outcome};
+use graph_core::record::{JournalDifference, JournalEntry};
 use graph_core::time::Timestamp;
 use serde_json::Value;
 use wasmtime::{Store, UpdateDeadline};
@@ -14,6 +15,7 @@ use crate::classify::classify;
 use crate::convert::{self, ActivationText};
 use crate::engine::EngineInner;
 use crate::host::output::{EventRecord, LogLine, Observer, Output};
+use crate::journal::{Journal, SharedJournal};
 use crate::limiter::LimitReached;
 use crate::prepare::PreparedNode;
 use crate::state::TaskState;
@@ -37,6 +39,8 @@ pub struct Call<'a> {
     pub limits: TaskLimits,
     /// Hears of log lines and events as they come.
     pub observer: Option<Arc<dyn Observer>>,
+    /// Whether the world answers what it asks of the host, or an earlier call's journal.
+    pub journal: Journal,
 }
 
 /// How a call ended.
@@ -58,6 +62,8 @@ pub enum Classification {
     InvalidResult,
     /// It asked more of a host interface than that gives: log bytes, random bytes, handles.
     HostLimit,
+    /// A replayed call is not what its journal says it was.
+    Difference,
 }
 
 impl Classification {
@@ -72,6 +78,7 @@ impl Classification {
             Self::Deadline => "deadline",
             Self::InvalidResult => "invalid result",
             Self::HostLimit => "host limit",
+            Self::Difference => "difference",
         }
     }
 }
@@ -95,6 +102,10 @@ pub struct CallReport {
     pub logs: Vec<LogLine>,
     /// Its events, in order.
     pub events: Vec<EventRecord>,
+    /// What it asked of the world and what was answered, in order; nothing where a journal answered.
+    pub journal: Vec<JournalEntry>,
+    /// Where a replayed call was not what its journal says it was. The result is then the failure that says so.
+    pub difference: Option<JournalDifference>,
 }
 
 impl PreparedNode {
@@ -104,13 +115,17 @@ impl PreparedNode {
         let params = call.params.to_string();
         let text = ActivationText::new(call.activation);
         let limits = call.limits;
+        if let Some(report) = given_up(&call.journal, &limits) {
+            return report;
+        }
 
         let engine = &self.inner.engine;
         let _permit = engine.slot().await;
         let _active = engine.ticker.enter();
         let output = Output::new(limits.log, call.observer);
-        let mut store =
-            new_store(engine, &limits, call.clock, call.seed, Arc::clone(&self.inner.mounts), output);
+        let journal = SharedJournal::new(call.journal);
+        let mounts = Arc::clone(&self.inner.mounts);
+        let mut store = new_store(engine, &limits, call.clock, call.seed, mounts, output, journal.clone());
 
         let answers = text.answers();
         let activation = text.with(call.activation, &answers);
@@ -123,7 +138,7 @@ impl PreparedNode {
 
         let left = store.get_fuel().unwrap_or(0);
         let state = store.into_data();
-        let (classification, result, fuel_used) = match returned {
+        let (mut classification, mut result, fuel_used) = match returned {
             Ok(answer) => {
                 let (classification, result) = convert::answer(answer, limits.output);
                 (classification, result, limits.fuel.saturating_sub(left))
@@ -133,8 +148,32 @@ impl PreparedNode {
                 (classification, Err(failure), limits.fuel)
             }
         };
-        CallReport { result, fuel_used, classification, logs: state.output.logs, events: state.output.events }
+        let (mut journal, difference) = journal.finish();
+        if let (Classification::Deadline, Err(failure)) = (classification, &result) {
+            journal.push(JournalEntry::deadline(failure));
+        }
+        if let Some(difference) = &difference {
+            classification = Classification::Difference;
+            result = Err(Failure::new(Category::Internal, difference.to_string()));
+        }
+        let Output { logs, events, .. } = state.output;
+        CallReport { result, fuel_used, classification, logs, events, journal, difference }
     }
+}
+
+/// What becomes of an attempt again that the host ended because its time was over: nobody knows how far it had got.
+fn given_up(journal: &Journal, limits: &TaskLimits) -> Option<CallReport> {
+    let Journal::Replay(entries) = journal else { return None };
+    let failure = entries.last()?.as_deadline()?;
+    Some(CallReport {
+        result: Err(failure),
+        fuel_used: limits.fuel,
+        classification: Classification::Deadline,
+        logs: Vec::new(),
+        events: Vec::new(),
+        journal: Vec::new(),
+        difference: None,
+    })
 }
 
 /// A store with every limit of a call set. Its fuel is that of the call: instantiation may use as much, and the call
@@ -146,12 +185,13 @@ pub(crate) fn new_store(
     seed: [u8; 32],
     mounts: Arc<crate::host::filesystem::Mounts>,
     output: Output,
+    journal: SharedJournal,
 ) -> Store<TaskState> {
     let now = Instant::now();
     let deadline =
         now.checked_add(limits.timeout).unwrap_or_else(|| now + Duration::from_secs(u64::from(u32::MAX)));
     let timeout = limits.timeout;
-    let state = TaskState::new(limits, clock, seed, mounts, output, deadline);
+    let state = TaskState::new(limits, clock, seed, mounts, output, journal, deadline);
     let mut store = Store::new(&engine.wasmtime, state);
     store.limiter(|state| &mut state.limiter);
     // The engine's configuration meters fuel, so this cannot fail; should it, the call has none and ends at once.

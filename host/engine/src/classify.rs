@@ -1,6 +1,7 @@
 //! How a call ended, told by type wherever wasmtime has a type for it.
 
 use graph_core::node::{Category, Failure};
+use graph_core::record::JournalDifference;
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 
@@ -21,6 +22,12 @@ impl GuestFault {
     }
 }
 
+impl From<Failure> for GuestFault {
+    fn from(failure: Failure) -> Self {
+        Self::new(failure.category, failure.message)
+    }
+}
+
 /// The classification of an error of a call, and the failure that the graph sees.
 pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
     if let Some(limit) = error.downcast_ref::<LimitReached>() {
@@ -34,7 +41,13 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
             }
         };
     }
+    if let Some(difference) = error.downcast_ref::<JournalDifference>() {
+        return (Classification::Difference, Failure::new(Category::Internal, difference.to_string()));
+    }
     if let Some(fault) = error.downcast_ref::<GuestFault>() {
+        if fault.category == Category::Limit {
+            return over(Classification::HostLimit, fault);
+        }
         return (Classification::Trap, Failure::new(fault.category, fault.message.clone()));
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {

@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::error::DescribeError;
 use crate::host::filesystem::Mounts;
 use crate::host::output::Output;
+use crate::journal::{Journal, SharedJournal};
 
 impl Engine {
     /// Calls `describe` with imports that trap when they are called, within the default limits of a task.
@@ -41,6 +42,7 @@ impl Engine {
             [0; 32],
             Arc::new(Mounts::default()),
             output,
+            SharedJournal::new(Journal::Record),
         );
         let described = async {
             let node = pre.instantiate_async(&mut store).await?;

@@ -10,6 +10,7 @@ use crate::host::clocks::VirtualClock;
 use crate::host::filesystem::Mounts;
 use crate::host::output::Output;
 use crate::host::random::SeededRandom;
+use crate::journal::SharedJournal;
 use crate::limiter::Limiter;
 
 /// How many handles a component may hold at a time, open files among them.
@@ -23,6 +24,7 @@ pub(crate) struct TaskState {
     pub(crate) clock: VirtualClock,
     pub(crate) random: SeededRandom,
     pub(crate) mounts: Arc<Mounts>,
+    pub(crate) journal: SharedJournal,
     pub(crate) deadline: Instant,
 }
 
@@ -33,6 +35,7 @@ impl TaskState {
         seed: [u8; 32],
         mounts: Arc<Mounts>,
         output: Output,
+        journal: SharedJournal,
         deadline: Instant,
     ) -> Self {
         let mut table = ResourceTable::new();
@@ -44,6 +47,7 @@ impl TaskState {
             clock: VirtualClock::new(clock),
             random: SeededRandom::new(seed),
             mounts,
+            journal,
             deadline,
         }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::edge::FiredEdge;
 use super::event::{TaskEvent, Wrote};
+use super::journal::AttemptJournal;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
 use crate::node::{Failure, Outcome};
@@ -323,6 +324,9 @@ pub struct TaskSummary {
     /// The item that was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
+    /// What the world answered to each of its attempts, in order; those that asked nothing are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journal: Vec<AttemptJournal>,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
@@ -487,6 +491,9 @@ pub struct TaskRecord {
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts so far.
     pub fuel: u64,
+    /// What the world answered to each of its attempts so far, in order; those that asked nothing are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journal: Vec<AttemptJournal>,
     /// Microseconds that all attempts took so far.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,
@@ -578,6 +585,9 @@ pub struct TaskUse {
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts.
     pub fuel: u64,
+    /// What the world answered to each of its attempts, in order, where no task record has it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journal: Vec<AttemptJournal>,
     /// Microseconds that all attempts took.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub micros: u64,

@@ -274,6 +274,7 @@ impl Walker {
                     },
                     fuel: task.used.fuel,
                     item: task.dispatch.as_ref().map(|dispatch| dispatch.item_id.to_string()),
+                    journal: task.told.journal.clone(),
                     micros: task.used.micros,
                     node: node.name.clone(),
                     task: task.id.to_string(),

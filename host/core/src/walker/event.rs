@@ -12,7 +12,7 @@ use crate::digest::Digest;
 use crate::graph::{Graph, ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Failure, Outcome};
-use crate::record::{ChannelValue, EncodeError, Record, RunError, SignedRecord, Status};
+use crate::record::{ChannelValue, EncodeError, JournalEntry, Record, RunError, SignedRecord, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 
@@ -65,14 +65,23 @@ pub struct TaskReport {
     pub warnings: Vec<String>,
     /// Records that its component added to the event stream, in order.
     pub events: Vec<CustomEvent>,
+    /// What its component asked of the world, and what was answered, in order.
+    pub journal: Vec<JournalEntry>,
     /// How long it took, as the driver measured it.
     pub timing: Timing,
 }
 
 impl TaskReport {
-    /// A report without warnings and events, whose time nobody has measured.
+    /// A report without warnings, events and journal, whose time nobody has measured.
     pub fn new(result: Result<Outcome, Failure>, fuel: u64) -> Self {
-        Self { result, fuel, warnings: Vec::new(), events: Vec::new(), timing: Timing::default() }
+        Self {
+            result,
+            fuel,
+            warnings: Vec::new(),
+            events: Vec::new(),
+            journal: Vec::new(),
+            timing: Timing::default(),
+        }
     }
 }
 

@@ -94,6 +94,7 @@ impl Walker {
             dispatches: task.used.dispatches,
             events: task.told.events.clone(),
             fuel: task.used.fuel,
+            journal: task.told.journal.clone(),
             micros: task.used.micros,
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.activated[task.activated].node).name.clone(),
@@ -247,6 +248,8 @@ impl Walker {
                 dispatches: left.used.dispatches,
                 events: std::mem::take(&mut left.events),
                 fuel: left.used.fuel,
+                // Where it has come to something, a task record has it.
+                journal: if left.outcome.is_none() { left.journal.clone() } else { Vec::new() },
                 micros: left.used.micros,
                 node: self.graph.node(left.node).name.clone(),
                 steps: left.used.steps,

@@ -306,10 +306,11 @@ impl Walker {
 
     /// Goes on from what is known of a task.
     fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) {
-        let PendingTask { node: _, outcome, attempt, used, answers, warnings, events, woken } = known;
+        let PendingTask { node: _, outcome, attempt, used, answers, warnings, events, journal, woken } =
+            known;
         task.used = used;
         task.answers = answers;
-        task.told = Told::of_events(events);
+        task.told = Told::of(events, journal);
         if task.state.is_settled() {
             return;
         }

@@ -12,7 +12,8 @@ use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Failure, Outcome};
 use crate::record::{
-    AnswersRecord, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskEvent, TaskRecord,
+    AnswersRecord, AttemptJournal, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskEvent,
+    TaskRecord,
 };
 use crate::time::Timestamp;
 
@@ -177,6 +178,7 @@ impl Superstep {
                 answers: task.answers,
                 warnings: task.warnings,
                 events: task.told.events,
+                journal: task.told.journal,
                 woken: false,
             };
             if left.outcome.is_some() || left.used != Used::default() || !left.answers.is_empty() {
@@ -202,6 +204,8 @@ pub(super) struct PendingTask {
     pub(super) warnings: Vec<String>,
     /// What happened in it and stands in no record of the history yet.
     pub(super) events: Vec<TaskEvent>,
+    /// What the world answered to its attempts.
+    pub(super) journal: Vec<AttemptJournal>,
     /// Its child run has something to go on with.
     pub(super) woken: bool,
 }
@@ -220,6 +224,7 @@ impl Pending {
             let entry = pending.entry(graph, task, &used.node)?;
             entry.used =
                 Used { dispatches: used.dispatches, fuel: used.fuel, micros: used.micros, steps: used.steps };
+            entry.journal.clone_from(&used.journal);
         }
         for record in records {
             let entry = pending.entry(graph, &record.task, &record.node)?;
@@ -238,6 +243,10 @@ impl Pending {
                 entry.outcome = Some(record.outcome);
             }
             entry.warnings = record.warnings;
+            // Journals only grow: whichever record is the later one has the longer one.
+            if record.journal.len() >= entry.journal.len() {
+                entry.journal = record.journal;
+            }
         }
         for record in answers {
             let entry = pending.entry(graph, &record.task, &record.node)?;
@@ -256,6 +265,7 @@ impl Pending {
             answers: Vec::new(),
             warnings: Vec::new(),
             events: Vec::new(),
+            journal: Vec::new(),
             woken: false,
         }))
     }

@@ -37,6 +37,7 @@ impl Walker {
         found.reserved = found.reserved.saturating_sub(report.fuel);
         found.warnings.extend(report.warnings);
         found.hear(report.timing, report.events);
+        found.keep_journal(report.journal);
         match report.result {
             Ok(outcome) => self.answered(now, at, outcome, fx),
             Err(failure) => self.failed(now, at, failure, fx),

@@ -11,7 +11,7 @@ use super::reduce::Write;
 use super::superstep::{Superstep, Task};
 use crate::graph::{Graph, Reducer};
 use crate::node::Failure;
-use crate::record::{Canonical, TaskEvent, Wrote};
+use crate::record::{AttemptJournal, Canonical, JournalEntry, TaskEvent, Wrote};
 use crate::time::Timestamp;
 
 /// Which nodes wrote what, by channel, in task order.
@@ -33,13 +33,16 @@ pub(super) struct Told {
     pub(super) events: Vec<TaskEvent>,
     /// When its last attempt ended.
     pub(super) at: Option<Timestamp>,
+    /// What the world answered to its attempts, earlier failures and questions included.
+    pub(super) journal: Vec<AttemptJournal>,
     /// From the first beginning to the last end of its attempts in this process.
     span: Option<(Duration, Duration)>,
 }
 
 impl Told {
-    pub(super) fn of_events(events: Vec<TaskEvent>) -> Self {
-        Self { events, ..Self::default() }
+    /// What is known of a task whose superstep has not committed.
+    pub(super) fn of(events: Vec<TaskEvent>, journal: Vec<AttemptJournal>) -> Self {
+        Self { events, journal, ..Self::default() }
     }
 }
 
@@ -60,6 +63,14 @@ impl Task {
             name,
             payload: payload.into(),
         }));
+    }
+
+    /// Keeps what the world answered to the attempt.
+    pub(super) fn keep_journal(&mut self, entries: Vec<JournalEntry>) {
+        if !entries.is_empty() {
+            let (attempt, dispatch) = (self.attempt, self.used.dispatches);
+            self.told.journal.push(AttemptJournal { attempt, dispatch, entries });
+        }
     }
 
     /// Keeps that an attempt failed and another one follows.

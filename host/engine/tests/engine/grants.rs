@@ -80,6 +80,7 @@ async fn randomness_is_the_seeds() {
                 seed: [seed; 32],
                 clock: Timestamp(0),
                 limits: limits(),
+                journal: graph_engine::Journal::Record,
                 observer: None,
             })
             .await;

@@ -7,4 +7,5 @@ mod calls;
 mod describe;
 mod files;
 mod grants;
+mod journal;
 mod support;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use graph_core::capability::{Access, CapabilityKind, EffectiveGrant, Mount};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Outcome};
+use graph_core::record::JournalEntry;
 use graph_core::time::Timestamp;
 use graph_core::trust::VerifiedComponent;
-use graph_engine::{Call, CallReport, Engine, EngineConfig, PreparedNode};
+use graph_engine::{Call, CallReport, Engine, EngineConfig, Journal, PreparedNode};
 use serde_json::Value;
 
 pub(crate) const TESTKIT: &[u8] =
@@ -86,6 +87,21 @@ pub(crate) async fn call_as(
         clock: Timestamp(1_700_000_000_123),
         limits,
         observer: None,
+        journal: Journal::Record,
+    })
+    .await
+}
+
+/// Calls a node with a journal that answers.
+pub(crate) async fn replay(node: &PreparedNode, params: &Value, journal: Vec<JournalEntry>) -> CallReport {
+    node.call(Call {
+        activation: &activation(),
+        params,
+        seed: [7; 32],
+        clock: Timestamp(1_700_000_000_123),
+        limits: limits(),
+        observer: None,
+        journal: Journal::Replay(journal),
     })
     .await
 }

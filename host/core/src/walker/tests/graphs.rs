@@ -14,6 +14,7 @@ use crate::graph::{
     RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
 };
 use crate::node::{Category, Failure, Goto, Outcome};
+use crate::record::JournalEntry;
 use crate::template::ValueTemplate;
 use crate::time::Timestamp;
 use crate::walker::{CustomEvent, Graphs, TaskReport, TaskSpec, Timing};
@@ -284,5 +285,17 @@ pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
         took: Duration::from_micros(u64::from(draw.as_bytes()[2])),
     };
     let events = (0..byte % 3).map(|number| CustomEvent { name: "n".to_owned(), payload: json!(number) });
-    TaskReport { events: events.collect(), timing, ..TaskReport::new(result, u64::from(byte) + 1) }
+    let journal = (0..draw.as_bytes()[3] % 3).map(|number| JournalEntry {
+        function: "f".to_owned(),
+        interface: "i".to_owned(),
+        ok: number == 0,
+        request: json!(number).into(),
+        result: json!(byte).into(),
+    });
+    TaskReport {
+        events: events.collect(),
+        journal: journal.collect(),
+        timing,
+        ..TaskReport::new(result, u64::from(byte) + 1)
+    }
 }

@@ -3,6 +3,7 @@
 
 mod graphs;
 mod invariants;
+mod journal;
 mod naive;
 mod nested;
 mod simulation;

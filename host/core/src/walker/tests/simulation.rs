@@ -309,7 +309,7 @@ impl Simulation {
     }
 
     /// Lets one of the things happen that may happen next; false if nothing can.
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         let retries: Vec<TimerId> =
             self.timers.iter().filter(|timer| matches!(timer, TimerId::Retry { .. })).cloned().collect();
         let choices = self.running.len() + usize::from(!self.unacknowledged.is_empty()) + retries.len();

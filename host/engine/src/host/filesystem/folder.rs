@@ -15,17 +15,23 @@ use crate::limiter::LimitReached;
 const MAX_ENTRIES: usize = 100_000;
 
 impl OpenFolder {
-    pub(super) fn new(dir: Arc<Dir>, path: String, writable: bool) -> Self {
+    pub(super) fn new(dir: Option<Arc<Dir>>, path: String, writable: bool) -> Self {
         Self { dir, path, writable }
     }
 
-    /// Refuses to change anything in a folder that was granted read-only.
-    pub(super) fn to_change(&self) -> Result<&Dir, FsError> {
-        if self.writable { Ok(&self.dir) } else { Err(ErrorCode::ReadOnly.into()) }
+    /// The folder itself.
+    pub(super) fn dir(&self) -> Result<&Dir, FsError> {
+        self.dir.as_deref().ok_or_else(|| FsError::Code(ErrorCode::BadDescriptor))
     }
 
-    pub(super) fn metadata(&self, path: &str, follow: bool) -> io::Result<Metadata> {
-        if follow { self.dir.metadata(path) } else { self.dir.symlink_metadata(path) }
+    /// Refuses to change anything in a folder that was granted read-only.
+    pub(super) fn to_change(&self) -> Result<(), FsError> {
+        if self.writable { Ok(()) } else { Err(ErrorCode::ReadOnly.into()) }
+    }
+
+    pub(super) fn metadata(&self, path: &str, follow: bool) -> Result<Metadata, FsError> {
+        let dir = self.dir()?;
+        Ok(if follow { dir.metadata(path) } else { dir.symlink_metadata(path) }?)
     }
 
     /// The path of something in this folder, as the component would name it.
@@ -44,24 +50,19 @@ impl OpenFolder {
         let truncate = open.contains(OpenFlags::TRUNCATE);
         let exclusive = open.contains(OpenFlags::EXCLUSIVE);
         let write = flags.contains(DescriptorFlags::WRITE);
-        let mutate = flags.contains(DescriptorFlags::MUTATE_DIRECTORY);
-        if (create || truncate || exclusive || write || mutate) && !self.writable {
-            return Err(ErrorCode::ReadOnly.into());
-        }
 
         let kind = match self.metadata(path, follow) {
             Ok(metadata) => Some(metadata.file_type()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && create => None,
-            Err(error) => return Err(error.into()),
+            Err(FsError::Code(ErrorCode::NoEntry)) if create => None,
+            Err(error) => return Err(error),
         };
         match kind {
             Some(kind) if kind.is_dir() => {
                 if write || truncate || (create && exclusive) {
                     return Err(if exclusive { ErrorCode::Exist } else { ErrorCode::IsDirectory }.into());
                 }
-                let dir = self.dir.open_dir(path)?;
-                let writable = self.writable && mutate;
-                return Ok(Descriptor::Folder(OpenFolder::new(Arc::new(dir), self.path_of(path), writable)));
+                let dir = Some(Arc::new(self.dir()?.open_dir(path)?));
+                return Ok(self.opened_folder(dir, path, flags));
             }
             Some(kind) if kind.is_symlink() => return Err(ErrorCode::Loop.into()),
             Some(kind) if !kind.is_file() => return Err(ErrorCode::NotPermitted.into()),
@@ -77,23 +78,54 @@ impl OpenFolder {
             .create_new(create && exclusive)
             .truncate(truncate);
         never_wait(&mut options, follow);
-        let file = self.dir.open_with(path, &options)?;
+        let file = self.dir()?.open_with(path, &options)?;
         // It was looked at before it was opened, and may be something else by now: look again at what is open.
         if !file.metadata()?.is_file() {
             return Err(ErrorCode::NotPermitted.into());
         }
-        Ok(Descriptor::File(OpenFile {
-            file: Arc::new(file.into_std()),
+        Ok(self.opened_file(Some(Arc::new(file.into_std())), path, flags))
+    }
+
+    /// Refuses what would change a folder that was granted read-only.
+    pub(super) fn may_open(&self, open: OpenFlags, flags: DescriptorFlags) -> Result<(), FsError> {
+        let changes = OpenFlags::CREATE | OpenFlags::TRUNCATE | OpenFlags::EXCLUSIVE;
+        if open.intersects(changes)
+            || flags.intersects(DescriptorFlags::WRITE | DescriptorFlags::MUTATE_DIRECTORY)
+        {
+            self.to_change()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn opened_folder(
+        &self,
+        dir: Option<Arc<Dir>>,
+        path: &str,
+        flags: DescriptorFlags,
+    ) -> Descriptor {
+        let writable = self.writable && flags.contains(DescriptorFlags::MUTATE_DIRECTORY);
+        Descriptor::Folder(OpenFolder::new(dir, self.path_of(path), writable))
+    }
+
+    pub(super) fn opened_file(
+        &self,
+        file: Option<Arc<std::fs::File>>,
+        path: &str,
+        flags: DescriptorFlags,
+    ) -> Descriptor {
+        let write = flags.contains(DescriptorFlags::WRITE);
+        Descriptor::File(OpenFile {
+            file,
             path: self.path_of(path),
             readable: flags.contains(DescriptorFlags::READ) || !write,
             writable: write,
-        }))
+        })
     }
 
     /// All entries by name. A name that is not Unicode cannot be said in the contract, and is left out.
     pub(super) fn entries(&self) -> Result<Vec<DirectoryEntry>, FsError> {
         let mut entries = Vec::new();
-        for entry in self.dir.entries()? {
+        for entry in self.dir()?.entries()? {
             let entry = entry?;
             if entries.len() == MAX_ENTRIES {
                 return Err(LimitReached::Entries { limit: MAX_ENTRIES }.into());
@@ -105,6 +137,14 @@ impl OpenFolder {
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
+}
+
+/// Opens what lies at a path, whatever it is, to read it.
+pub(super) fn open_to_read(dir: &Dir, path: &str) -> io::Result<std::fs::File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    never_wait(&mut options, true);
+    Ok(dir.open_with(path, &options)?.into_std())
 }
 
 /// Opening a pipe waits for its other end unless it is told not to.

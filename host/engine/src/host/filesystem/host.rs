@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use graph_core::record::journal::digested;
+use serde_json::json;
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
-use super::error::code_of;
 use super::folder::{hash_of, stat_of};
-use super::streams::{MAX_CHUNK, Reader, Writer, read_at, write_at};
+use super::kept::{self, bytes_again};
+use super::streams::{MAX_CHUNK, Reader, StreamFault, Writer, read_at, write_at};
 use super::{Descriptor, Entries, FsError, OpenFile, OpenFolder};
 use crate::bindings::wasi::filesystem::preopens;
 use crate::bindings::wasi::filesystem::types::{
@@ -42,26 +44,74 @@ fn writable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsRe
         .and_then(|file| if file.writable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
 }
 
+impl OpenFile {
+    /// The file itself.
+    pub(super) fn handle(&self) -> std::io::Result<&std::fs::File> {
+        self.file.as_deref().ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+}
+
 impl Descriptor {
     fn stat(&self) -> FsResult<DescriptorStat> {
         Ok(match self {
             Self::File(open) => DescriptorStat {
                 type_: DescriptorType::RegularFile,
                 link_count: 1,
-                size: open.file.metadata()?.len(),
+                size: open.handle()?.metadata()?.len(),
                 data_access_timestamp: None,
                 data_modification_timestamp: None,
                 status_change_timestamp: None,
             },
-            Self::Folder(open) => stat_of(&open.dir.dir_metadata()?),
+            Self::Folder(open) => stat_of(&open.dir()?.dir_metadata()?),
         })
     }
+}
 
-    fn path(&self) -> &str {
-        match self {
-            Self::File(open) => &open.path,
-            Self::Folder(open) => &open.path,
-        }
+impl TaskState {
+    fn stat_of(&mut self, this: &Resource<Descriptor>) -> FsResult<DescriptorStat> {
+        let request = json!({"path": self.table.get(this)?.path()});
+        self.file_call(
+            "stat",
+            request,
+            |state| {
+                let stat = state.table.get(this)?.stat()?;
+                Ok((stat, kept::stat(&stat)))
+            },
+            |_, _, answer| Ok(kept::as_stat(answer)),
+        )
+    }
+
+    fn stat_of_path(
+        &mut self,
+        this: &Resource<Descriptor>,
+        flags: PathFlags,
+        path: &str,
+    ) -> FsResult<DescriptorStat> {
+        let follow = flags.contains(PathFlags::SYMLINK_FOLLOW);
+        let request = json!({"path": folder(&self.table, this)?.path_of(path), "follow": follow});
+        self.file_call(
+            "stat-at",
+            request,
+            |state| {
+                let stat = stat_of(&folder(&state.table, this)?.metadata(path, follow)?);
+                Ok((stat, kept::stat(&stat)))
+            },
+            |_, _, answer| Ok(kept::as_stat(answer)),
+        )
+    }
+
+    /// A change of the granted folder that a path names.
+    fn change(
+        &mut self,
+        function: &'static str,
+        this: &Resource<Descriptor>,
+        path: &str,
+        change: impl FnOnce(&cap_std::fs::Dir) -> std::io::Result<()>,
+    ) -> FsResult<()> {
+        let open = folder(&self.table, this)?;
+        open.to_change()?;
+        let request = json!({"path": open.path_of(path)});
+        self.file_change(function, request, |state| Ok(change(folder(&state.table, this)?.dir()?)?))
     }
 }
 
@@ -69,7 +119,7 @@ impl preopens::Host for TaskState {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let mounts = Arc::clone(&self.mounts);
         let open = |mount: &super::OpenMount| {
-            let folder = OpenFolder::new(Arc::clone(&mount.dir), mount.guest.clone(), mount.writable);
+            let folder = OpenFolder::new(Some(Arc::clone(&mount.dir)), mount.guest.clone(), mount.writable);
             Ok((self.table.push(Descriptor::Folder(folder))?, mount.guest.clone()))
         };
         mounts.0.iter().map(open).collect()
@@ -81,7 +131,7 @@ impl types::Host for TaskState {
         &mut self,
         error: Resource<wasmtime::Error>,
     ) -> wasmtime::Result<Option<ErrorCode>> {
-        Ok(self.table.get(&error)?.downcast_ref::<std::io::Error>().map(code_of))
+        Ok(self.table.get(&error)?.downcast_ref::<StreamFault>().map(|fault| fault.0))
     }
 
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
@@ -109,8 +159,9 @@ impl types::HostDescriptor for TaskState {
         this: Resource<Descriptor>,
         offset: u64,
     ) -> FsResult<Resource<DynInputStream>> {
-        let file = Arc::clone(&readable(&self.table, &this)?.file);
-        let stream: DynInputStream = Box::new(Reader { file, position: offset });
+        let file = readable(&self.table, &this)?.clone();
+        let (mounts, journal) = (Arc::clone(&self.mounts), self.journal.clone());
+        let stream: DynInputStream = Box::new(Reader { file, position: offset, mounts, journal });
         Ok(self.table.push(stream)?)
     }
 
@@ -119,14 +170,14 @@ impl types::HostDescriptor for TaskState {
         this: Resource<Descriptor>,
         offset: u64,
     ) -> FsResult<Resource<DynOutputStream>> {
-        let file = Arc::clone(&writable(&self.table, &this)?.file);
-        let stream: DynOutputStream = Box::new(Writer { file, position: Some(offset) });
+        let (file, journal) = (writable(&self.table, &this)?.clone(), self.journal.clone());
+        let stream: DynOutputStream = Box::new(Writer { file, position: Some(offset), journal });
         Ok(self.table.push(stream)?)
     }
 
     fn append_via_stream(&mut self, this: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
-        let file = Arc::clone(&writable(&self.table, &this)?.file);
-        let stream: DynOutputStream = Box::new(Writer { file, position: None });
+        let (file, journal) = (writable(&self.table, &this)?.clone(), self.journal.clone());
+        let stream: DynOutputStream = Box::new(Writer { file, position: None, journal });
         Ok(self.table.push(stream)?)
     }
 
@@ -135,11 +186,15 @@ impl types::HostDescriptor for TaskState {
     }
 
     fn sync_data(&mut self, this: Resource<Descriptor>) -> FsResult<()> {
-        Ok(file(&self.table, &this)?.file.sync_data()?)
+        let request = json!({"path": file(&self.table, &this)?.path});
+        self.file_change("sync-data", request, |state| {
+            Ok(file(&state.table, &this)?.handle()?.sync_data()?)
+        })
     }
 
     fn sync(&mut self, this: Resource<Descriptor>) -> FsResult<()> {
-        Ok(file(&self.table, &this)?.file.sync_all()?)
+        let request = json!({"path": file(&self.table, &this)?.path});
+        self.file_change("sync", request, |state| Ok(file(&state.table, &this)?.handle()?.sync_all()?))
     }
 
     fn get_flags(&mut self, this: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
@@ -164,7 +219,10 @@ impl types::HostDescriptor for TaskState {
     }
 
     fn set_size(&mut self, this: Resource<Descriptor>, size: u64) -> FsResult<()> {
-        Ok(writable(&self.table, &this)?.file.set_len(size)?)
+        let request = json!({"path": writable(&self.table, &this)?.path, "size": size});
+        self.file_change("set-size", request, |state| {
+            Ok(writable(&state.table, &this)?.handle()?.set_len(size)?)
+        })
     }
 
     // Times are hidden, so there are none to set.
@@ -184,29 +242,60 @@ impl types::HostDescriptor for TaskState {
     }
 
     fn read(&mut self, this: Resource<Descriptor>, length: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
-        let open = readable(&self.table, &this)?;
+        let path = readable(&self.table, &this)?.path.clone();
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(MAX_CHUNK);
-        let mut buffer = vec![0; length];
-        let count = read_at(&open.file, &mut buffer, offset)?;
-        buffer.truncate(count);
-        Ok((buffer, count == 0 && length > 0))
+        let bytes = self.file_call(
+            "read",
+            json!({"path": path, "offset": offset, "length": length}),
+            |state| {
+                let mut buffer = vec![0; length];
+                let count = read_at(readable(&state.table, &this)?.handle()?, &mut buffer, offset)?;
+                buffer.truncate(count);
+                let kept = state.journal.content(&buffer);
+                Ok((buffer, kept))
+            },
+            |state, kept, answer| {
+                bytes_again(&state.journal, kept, answer, &state.mounts, (&path, offset)).map(Some)
+            },
+        )?;
+        let end = bytes.is_empty() && length > 0;
+        Ok((bytes, end))
     }
 
     fn write(&mut self, this: Resource<Descriptor>, buffer: Vec<u8>, offset: u64) -> FsResult<u64> {
-        Ok(write_at(&writable(&self.table, &this)?.file, &buffer, offset)? as u64)
+        let path = &writable(&self.table, &this)?.path;
+        self.file_call(
+            "write",
+            json!({"path": path, "offset": offset, "bytes": digested(&buffer)}),
+            |state| {
+                let count = write_at(writable(&state.table, &this)?.handle()?, &buffer, offset)? as u64;
+                Ok((count, count.into()))
+            },
+            |_, _, answer| Ok(answer.as_u64()),
+        )
     }
 
     fn read_directory(&mut self, this: Resource<Descriptor>) -> FsResult<Resource<Entries>> {
-        let entries = folder(&self.table, &this)?.entries()?;
+        let request = json!({"path": folder(&self.table, &this)?.path});
+        let entries = self.file_call(
+            "read-directory",
+            request,
+            |state| {
+                let entries = folder(&state.table, &this)?.entries()?;
+                let kept = kept::entries(&entries);
+                Ok((entries, kept))
+            },
+            |_, _, answer| Ok(kept::as_entries(answer)),
+        )?;
         Ok(self.table.push(Entries(entries.into_iter()))?)
     }
 
     fn create_directory_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<()> {
-        Ok(folder(&self.table, &this)?.to_change()?.create_dir(path)?)
+        self.change("create-directory-at", &this, &path, |dir| dir.create_dir(&path))
     }
 
     fn stat(&mut self, this: Resource<Descriptor>) -> FsResult<DescriptorStat> {
-        self.table.get(&this)?.stat()
+        self.stat_of(&this)
     }
 
     fn stat_at(
@@ -215,8 +304,7 @@ impl types::HostDescriptor for TaskState {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        let follow = flags.contains(PathFlags::SYMLINK_FOLLOW);
-        Ok(stat_of(&folder(&self.table, &this)?.metadata(&path, follow)?))
+        self.stat_of_path(&this, flags, &path)
     }
 
     // A second name for a file could give a read-only file a writable path, and a link could mislead whoever reads the
@@ -244,18 +332,51 @@ impl types::HostDescriptor for TaskState {
         open: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Resource<Descriptor>> {
+        let within = folder(&self.table, &this)?;
+        within.may_open(open, flags)?;
+        let request = json!({"path": within.path_of(&path), "flags": kept::flags(path_flags, open, flags)});
         let follow = path_flags.contains(PathFlags::SYMLINK_FOLLOW);
-        let opened = folder(&self.table, &this)?.open(&path, follow, open, flags)?;
+        let opened = self.file_call(
+            "open-at",
+            request,
+            |state| {
+                let opened = folder(&state.table, &this)?.open(&path, follow, open, flags)?;
+                let kind = match opened {
+                    Descriptor::File(_) => "file",
+                    Descriptor::Folder(_) => "folder",
+                };
+                Ok((opened, kind.into()))
+            },
+            |state, _, answer| {
+                let Descriptor::Folder(within) = state.table.get(&this)? else { return Ok(None) };
+                Ok(match answer.as_str() {
+                    Some("file") => Some(within.opened_file(None, &path, flags)),
+                    Some("folder") => Some(within.opened_folder(None, &path, flags)),
+                    _ => None,
+                })
+            },
+        )?;
         Ok(self.table.push(opened)?)
     }
 
     fn readlink_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<String> {
-        let target = folder(&self.table, &this)?.dir.read_link(path)?;
-        target.into_os_string().into_string().map_err(|_| ErrorCode::IllegalByteSequence.into())
+        let request = json!({"path": folder(&self.table, &this)?.path_of(&path)});
+        self.file_call(
+            "readlink-at",
+            request,
+            |state| {
+                let target = folder(&state.table, &this)?.dir()?.read_link(&path)?;
+                let target = target.into_os_string().into_string();
+                let target = target.map_err(|_| FsError::Code(ErrorCode::IllegalByteSequence))?;
+                let kept = target.as_str().into();
+                Ok((target, kept))
+            },
+            |_, _, answer| Ok(answer.as_str().map(str::to_owned)),
+        )
     }
 
     fn remove_directory_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<()> {
-        Ok(folder(&self.table, &this)?.to_change()?.remove_dir(path)?)
+        self.change("remove-directory-at", &this, &path, |dir| dir.remove_dir(&path))
     }
 
     fn rename_at(
@@ -265,13 +386,18 @@ impl types::HostDescriptor for TaskState {
         target: Resource<Descriptor>,
         new: String,
     ) -> FsResult<()> {
-        let from = folder(&self.table, &this)?.to_change()?;
-        let to = folder(&self.table, &target)?.to_change()?;
-        Ok(from.rename(old, to, new)?)
+        let (from, to) = (folder(&self.table, &this)?, folder(&self.table, &target)?);
+        from.to_change()?;
+        to.to_change()?;
+        let request = json!({"path": from.path_of(&old), "to": to.path_of(&new)});
+        self.file_change("rename-at", request, |state| {
+            let (from, to) = (folder(&state.table, &this)?, folder(&state.table, &target)?);
+            Ok(from.dir()?.rename(old, to.dir()?, new)?)
+        })
     }
 
     fn unlink_file_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<()> {
-        Ok(folder(&self.table, &this)?.to_change()?.remove_file(path)?)
+        self.change("unlink-file-at", &this, &path, |dir| dir.remove_file(&path))
     }
 
     fn is_same_object(
@@ -284,8 +410,8 @@ impl types::HostDescriptor for TaskState {
     }
 
     fn metadata_hash(&mut self, this: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
-        let this = self.table.get(&this)?;
-        Ok(hash_of(this.path(), &this.stat()?))
+        let stat = self.stat_of(&this)?;
+        Ok(hash_of(self.table.get(&this)?.path(), &stat))
     }
 
     fn metadata_hash_at(
@@ -294,9 +420,8 @@ impl types::HostDescriptor for TaskState {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        let folder = folder(&self.table, &this)?;
-        let metadata = folder.metadata(&path, flags.contains(PathFlags::SYMLINK_FOLLOW))?;
-        Ok(hash_of(&folder.path_of(&path), &stat_of(&metadata)))
+        let stat = self.stat_of_path(&this, flags, &path)?;
+        Ok(hash_of(&folder(&self.table, &this)?.path_of(&path), &stat))
     }
 
     fn drop(&mut self, this: Resource<Descriptor>) -> wasmtime::Result<()> {

@@ -11,6 +11,7 @@
 mod error;
 mod folder;
 mod host;
+mod kept;
 mod streams;
 
 use std::sync::Arc;
@@ -48,6 +49,18 @@ impl Mounts {
         };
         mounts.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
+
+    /// Opens a file by the path that a component had for it, to read it again.
+    pub(crate) fn open_again(&self, path: &str) -> std::io::Result<std::fs::File> {
+        let below = |mount: &OpenMount| {
+            let rest = path.strip_prefix(mount.guest.trim_end_matches('/'))?.strip_prefix('/')?;
+            Some((mount.guest.len(), Arc::clone(&mount.dir), rest.to_owned()))
+        };
+        let found = self.0.iter().filter_map(below).max_by_key(|(length, ..)| *length);
+        let (_, dir, rest) = found.ok_or(std::io::ErrorKind::NotFound)?;
+        let file = folder::open_to_read(&dir, &rest)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::ErrorKind::InvalidInput.into()) }
+    }
 }
 
 /// A file or folder that a component holds open.
@@ -59,7 +72,8 @@ pub enum Descriptor {
 /// An open regular file.
 #[derive(Clone)]
 pub struct OpenFile {
-    file: Arc<std::fs::File>,
+    /// None where a journal answers.
+    file: Option<Arc<std::fs::File>>,
     path: String,
     readable: bool,
     writable: bool,
@@ -68,7 +82,8 @@ pub struct OpenFile {
 /// An open folder.
 #[derive(Clone)]
 pub struct OpenFolder {
-    dir: Arc<Dir>,
+    /// None where a journal answers, except for the granted folders themselves.
+    dir: Option<Arc<Dir>>,
     path: String,
     writable: bool,
 }

@@ -5,8 +5,16 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use graph_core::record::journal::digested;
+use serde_json::{Value, json};
 use wasmtime_wasi::p2::Pollable;
 use wasmtime_wasi::p2::{InputStream, OutputStream, StreamError, StreamResult};
+
+use super::error::code_of;
+use super::kept::{TYPES, bytes_again, code_named};
+use super::{Mounts, OpenFile};
+use crate::bindings::wasi::filesystem::types::ErrorCode;
+use crate::journal::{Answer, Kept, SharedJournal};
 
 /// The most bytes that one call reads or writes.
 pub(super) const MAX_CHUNK: usize = 1 << 20;
@@ -36,14 +44,52 @@ pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
     std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
 }
 
-fn failed(error: io::Error) -> StreamError {
-    StreamError::LastOperationFailed(error.into())
+/// Why a stream failed: the same text and code wherever it happens.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{}", .0.name())]
+pub(super) struct StreamFault(pub(super) ErrorCode);
+
+fn failed(code: ErrorCode) -> StreamError {
+    StreamError::LastOperationFailed(StreamFault(code).into())
+}
+
+/// Lets the world answer a stream, and keeps what it says; or lets the journal answer.
+fn answered<T>(
+    journal: &SharedJournal,
+    function: &'static str,
+    request: Value,
+    world: impl FnOnce() -> io::Result<(T, Value)>,
+    again: impl FnOnce(&Kept, &Value) -> wasmtime::Result<T>,
+) -> StreamResult<T> {
+    match journal.begin(TYPES, function, &request).map_err(StreamError::Trap)? {
+        Answer::World => match world() {
+            Ok((answer, kept)) => {
+                journal.record(TYPES, function, request, Ok(kept)).map_err(StreamError::Trap)?;
+                Ok(answer)
+            }
+            Err(error) => {
+                let code = code_of(&error);
+                let kept = Value::from(code.name());
+                journal.record(TYPES, function, request, Err(kept)).map_err(StreamError::Trap)?;
+                Err(failed(code))
+            }
+        },
+        Answer::Kept(kept) => match kept.answer() {
+            Ok(answer) => again(&kept, answer).map_err(StreamError::Trap),
+            Err(code) => match code_named(code) {
+                Some(code) => Err(failed(code)),
+                None => Err(StreamError::Trap(journal.malformed(&kept))),
+            },
+        },
+    }
 }
 
 /// Reads a file from a position on.
 pub(super) struct Reader {
-    pub(super) file: Arc<File>,
+    pub(super) file: OpenFile,
     pub(super) position: u64,
+    pub(super) mounts: Arc<Mounts>,
+    pub(super) journal: SharedJournal,
 }
 
 #[wasmtime_wasi::async_trait]
@@ -56,21 +102,34 @@ impl InputStream for Reader {
         if size == 0 {
             return Ok(Bytes::new());
         }
-        let mut buffer = vec![0; size.min(MAX_CHUNK)];
-        let count = read_at(&self.file, &mut buffer, self.position).map_err(failed)?;
-        if count == 0 {
+        let length = size.min(MAX_CHUNK);
+        let (path, position) = (self.file.path.as_str(), self.position);
+        let bytes = answered(
+            &self.journal,
+            "input-stream.read",
+            json!({"path": path, "offset": position, "length": length}),
+            || {
+                let mut buffer = vec![0; length];
+                let count = read_at(self.file.handle()?, &mut buffer, position)?;
+                buffer.truncate(count);
+                let kept = self.journal.content(&buffer);
+                Ok((buffer, kept))
+            },
+            |kept, answer| bytes_again(&self.journal, kept, answer, &self.mounts, (path, position)),
+        )?;
+        if bytes.is_empty() {
             return Err(StreamError::Closed);
         }
-        self.position += count as u64;
-        buffer.truncate(count);
-        Ok(buffer.into())
+        self.position += bytes.len() as u64;
+        Ok(bytes.into())
     }
 }
 
 /// Writes a file from a position on, or always at its end.
 pub(super) struct Writer {
-    pub(super) file: Arc<File>,
+    pub(super) file: OpenFile,
     pub(super) position: Option<u64>,
+    pub(super) journal: SharedJournal,
 }
 
 #[wasmtime_wasi::async_trait]
@@ -80,20 +139,16 @@ impl Pollable for Writer {
 
 impl OutputStream for Writer {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let mut left = &bytes[..];
-        while !left.is_empty() {
-            let position = match self.position {
-                Some(position) => position,
-                None => self.file.metadata().map_err(failed)?.len(),
-            };
-            let count = write_at(&self.file, left, position).map_err(failed)?;
-            if count == 0 {
-                return Err(failed(io::ErrorKind::WriteZero.into()));
-            }
-            left = &left[count..];
-            if let Some(position) = &mut self.position {
-                *position += count as u64;
-            }
+        let position = self.position;
+        answered(
+            &self.journal,
+            "output-stream.write",
+            json!({"path": self.file.path, "offset": position, "bytes": digested(&bytes)}),
+            || write_all(self.file.handle()?, &bytes, position).map(|()| ((), Value::Null)),
+            |_, _| Ok(()),
+        )?;
+        if let Some(position) = &mut self.position {
+            *position += bytes.len() as u64;
         }
         Ok(())
     }
@@ -105,4 +160,21 @@ impl OutputStream for Writer {
     fn check_write(&mut self) -> StreamResult<usize> {
         Ok(MAX_CHUNK)
     }
+}
+
+fn write_all(file: &File, bytes: &[u8], position: Option<u64>) -> io::Result<()> {
+    let mut position = match position {
+        Some(position) => position,
+        None => file.metadata()?.len(),
+    };
+    let mut left = bytes;
+    while !left.is_empty() {
+        let count = write_at(file, left, position)?;
+        if count == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        left = &left[count..];
+        position += count as u64;
+    }
+    Ok(())
 }

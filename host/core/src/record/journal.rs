@@ -1,0 +1,296 @@
+//! The journal of a task: what the world answered to the calls that its component made of the host.
+//!
+//! Virtual clocks, seeded randomness and log lines follow from the run itself and need no entries. Whatever else a
+//! component learns, it learns through an entry, so that it can be told the same again. The record digest of the
+//! checkpoint covers the journal; the result digest does not.
+
+use std::collections::VecDeque;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::value::Canonical;
+use crate::digest::Digest;
+use crate::node::{Category, Failure};
+
+/// How many entries the journal of one attempt may have.
+pub const MAX_JOURNAL_ENTRIES: usize = 10_000;
+/// How many bytes the texts of all requests and results of one attempt may have together.
+pub const MAX_JOURNAL_BYTES: u64 = 16 << 20;
+
+/// The interface and function of the entry that stands for an attempt that the host ended because its time was over.
+const DEADLINE: (&str, &str) = ("graph-host:host", "deadline");
+
+/// One call of the host by a component, and what the world answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// The function, for example `open-at`.
+    pub function: String,
+    /// The interface, for example `wasi:filesystem/types`, without a version.
+    pub interface: String,
+    /// Whether the call succeeded; `result` is its error where it did not.
+    pub ok: bool,
+    /// What was asked. Bytes stand in it as [`digested`] writes them.
+    pub request: Canonical,
+    /// What was answered. Bytes stand in it as [`kept`] writes them, or as [`digested`] does where they can be had again.
+    pub result: Canonical,
+}
+
+impl JournalEntry {
+    /// The entry of an attempt that the host ended because its time was over: the last one of its journal. Time
+    /// is the world's, so a replay takes the failure from here and does not call the component.
+    pub fn deadline(failure: &Failure) -> Self {
+        Self {
+            function: DEADLINE.1.to_owned(),
+            interface: DEADLINE.0.to_owned(),
+            ok: false,
+            request: Value::Null.into(),
+            result: fault(failure),
+        }
+    }
+
+    /// The failure of an attempt that the host ended because its time was over.
+    pub fn as_deadline(&self) -> Option<Failure> {
+        ((&*self.interface, &*self.function) == DEADLINE).then(|| as_fault(&self.result.0)).flatten()
+    }
+
+    /// What the entry adds to the size of its journal, in bytes.
+    pub fn size(&self) -> u64 {
+        let texts = [&self.request, &self.result].map(|part| crate::json::canonical_string(&part.0).len());
+        (texts[0] + texts[1] + self.interface.len() + self.function.len()) as u64
+    }
+
+    fn call(&self) -> HostCallName {
+        HostCallName {
+            interface: self.interface.clone(),
+            function: self.function.clone(),
+            request: self.request.clone(),
+        }
+    }
+}
+
+/// The result of a call that ended its task, because the world gave more than the task may have.
+pub fn fault(failure: &Failure) -> Canonical {
+    json!({"fault": {"category": failure.category, "message": failure.message}}).into()
+}
+
+/// The failure that [`fault`] wrote.
+pub fn as_fault(result: &Value) -> Option<Failure> {
+    let fault = result.get("fault")?;
+    let category: Category = serde_json::from_value(fault.get("category")?.clone()).ok()?;
+    Some(Failure::new(category, fault.get("message")?.as_str()?))
+}
+
+/// Bytes in an entry that are kept whole: `{bytes: base64, length}`.
+pub fn kept(bytes: &[u8]) -> Value {
+    json!({"bytes": STANDARD.encode(bytes), "length": bytes.len()})
+}
+
+/// Bytes in an entry of which only the digest is kept: `{length, sha256}`.
+pub fn digested(bytes: &[u8]) -> Value {
+    json!({"length": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()})
+}
+
+/// The bytes that [`kept`] wrote; none for any other value.
+pub fn as_kept(value: &Value) -> Option<Vec<u8>> {
+    let bytes = STANDARD.decode(value.get("bytes")?.as_str()?).ok()?;
+    (value.get("length")?.as_u64()? == bytes.len() as u64).then_some(bytes)
+}
+
+/// The length and the digest that [`digested`] wrote; none for any other value.
+pub fn as_digested(value: &Value) -> Option<(u64, Digest)> {
+    Some((value.get("length")?.as_u64()?, value.get("sha256")?.as_str()?.parse().ok()?))
+}
+
+/// The entries of one attempt of a task. Attempts without entries are left out of a task's journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptJournal {
+    /// The attempt, from 1. A resume counts attempts anew.
+    pub attempt: u32,
+    /// Which dispatch of the task's item it was, from 1: no two attempts of a task have the same.
+    pub dispatch: u32,
+    /// What was asked and answered, in order.
+    pub entries: Vec<JournalEntry>,
+}
+
+/// A call that a component made of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostCallName {
+    /// The interface, without a version.
+    pub interface: String,
+    /// The function.
+    pub function: String,
+    /// What was asked.
+    pub request: Canonical,
+}
+
+impl std::fmt::Display for HostCallName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const MOST: usize = 300;
+        let request = crate::json::canonical_string(&self.request.0);
+        let end = (0..=MOST.min(request.len())).rev().find(|at| request.is_char_boundary(*at)).unwrap_or(0);
+        let more = if end < request.len() { ".." } else { "" };
+        write!(f, "{}#{}({}{more})", self.interface, self.function, &request[..end])
+    }
+}
+
+/// A replayed attempt is not what its journal says it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalDifference {
+    /// It asked the host for something else than the journal has next, or for more than the journal has.
+    #[error(
+        "entry {entry} of the journal is {}, and the component called {found}",
+        expected.as_ref().map_or_else(|| "not there".to_owned(), ToString::to_string)
+    )]
+    Call {
+        /// The place in the journal, from 0.
+        entry: usize,
+        /// What the journal has there; none at its end.
+        expected: Option<HostCallName>,
+        /// What the component asked for.
+        found: HostCallName,
+    },
+    /// It ended, and the journal goes on.
+    #[error("the component ended, and entry {entry} of the journal is {expected}")]
+    Unused {
+        /// The place in the journal, from 0.
+        entry: usize,
+        /// What the journal has there.
+        expected: HostCallName,
+    },
+    /// The journal keeps the digest of a content alone, and the world has another content, or none, by now.
+    #[error("entry {entry} of the journal is {call}: {reason}")]
+    Content {
+        /// The place in the journal, from 0.
+        entry: usize,
+        /// What the journal has there.
+        call: HostCallName,
+        /// What is there now.
+        reason: String,
+    },
+}
+
+/// Reads a journal back, call by call.
+#[derive(Clone, Debug)]
+pub struct JournalReader {
+    entries: VecDeque<JournalEntry>,
+    /// The place of the next entry.
+    next: usize,
+}
+
+impl JournalReader {
+    /// At the beginning of a journal.
+    pub fn new(entries: Vec<JournalEntry>) -> Self {
+        Self { entries: entries.into(), next: 0 }
+    }
+
+    /// The entry of a call that a component makes, with its place; a difference where that is not what comes next.
+    pub fn take(
+        &mut self,
+        interface: &str,
+        function: &str,
+        request: &Value,
+    ) -> Result<(usize, JournalEntry), JournalDifference> {
+        let place = self.next;
+        match self.entries.pop_front() {
+            Some(entry)
+                if entry.interface == interface
+                    && entry.function == function
+                    && *entry.request.0 == *request =>
+            {
+                self.next += 1;
+                Ok((place, entry))
+            }
+            other => {
+                let expected = other.as_ref().map(JournalEntry::call);
+                if let Some(entry) = other {
+                    self.entries.push_front(entry);
+                }
+                let found = HostCallName {
+                    interface: interface.to_owned(),
+                    function: function.to_owned(),
+                    request: request.clone().into(),
+                };
+                Err(JournalDifference::Call { entry: place, expected, found })
+            }
+        }
+    }
+
+    /// The attempt has ended: nothing may be left.
+    pub fn finish(self) -> Result<(), JournalDifference> {
+        match self.entries.front() {
+            None => Ok(()),
+            Some(entry) => Err(JournalDifference::Unused { entry: self.next, expected: entry.call() }),
+        }
+    }
+
+    /// The content of an entry cannot be had again.
+    pub fn content_differs(place: usize, entry: &JournalEntry, reason: String) -> JournalDifference {
+        JournalDifference::Content { entry: place, call: entry.call(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn entry(function: &str, request: Value) -> JournalEntry {
+        JournalEntry {
+            function: function.to_owned(),
+            interface: "wasi:filesystem/types".to_owned(),
+            ok: true,
+            request: request.into(),
+            result: json!(1).into(),
+        }
+    }
+
+    #[test]
+    fn entries_come_in_order_and_have_to_match() {
+        let mut reader =
+            JournalReader::new(vec![entry("stat", json!({"path": "/a"})), entry("read", json!(1))]);
+        let (place, first) = reader.take("wasi:filesystem/types", "stat", &json!({"path": "/a"})).unwrap();
+        assert_eq!((place, &*first.result.0), (0, &json!(1)));
+
+        for (interface, function, request) in [
+            ("wasi:filesystem/types", "read", json!(2)),
+            ("wasi:filesystem/types", "write", json!(1)),
+            ("wasi:http/outgoing-handler", "read", json!(1)),
+        ] {
+            let difference = reader.clone().take(interface, function, &request).unwrap_err();
+            let JournalDifference::Call { entry: 1, expected: Some(expected), found } = &difference else {
+                panic!("{difference:?}")
+            };
+            assert_eq!((&*expected.function, &*found.function), ("read", function));
+        }
+
+        assert_eq!(
+            reader.clone().finish().unwrap_err().to_string(),
+            "the component ended, and entry 1 of the journal is wasi:filesystem/types#read(1)"
+        );
+        reader.take("wasi:filesystem/types", "read", &json!(1)).unwrap();
+        assert_eq!(
+            reader.take("wasi:filesystem/types", "read", &json!(1)).unwrap_err().to_string(),
+            "entry 2 of the journal is not there, and the component called wasi:filesystem/types#read(1)"
+        );
+        reader.finish().unwrap();
+    }
+
+    #[test]
+    fn bytes_are_kept_whole_or_as_digests() {
+        assert_eq!(as_kept(&kept(b"ab\0")), Some(b"ab\0".to_vec()));
+        assert_eq!(as_kept(&digested(b"ab\0")), None);
+        assert_eq!(as_kept(&json!({"bytes": "YQ==", "length": 2})), None);
+        assert_eq!(as_digested(&digested(b"abc")), Some((3, Digest::of_bytes(b"abc"))));
+        assert_eq!(as_digested(&kept(b"abc")), None);
+    }
+
+    #[test]
+    fn a_deadline_is_an_entry_of_its_own() {
+        let failure = Failure::new(Category::Timeout, "too long");
+        assert_eq!(JournalEntry::deadline(&failure).as_deadline(), Some(failure));
+        assert_eq!(entry("deadline", Value::Null).as_deadline(), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! Keeps what the world answers to a call's component, or answers from what was kept.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use graph_core::node::{Category, Failure};
+use graph_core::record::journal::{MAX_JOURNAL_BYTES, MAX_JOURNAL_ENTRIES, as_fault, digested, fault, kept};
+use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
+use serde_json::Value;
+
+use crate::classify::{GuestFault, classify};
+
+/// How many bytes of contents that can be had again an attempt's journal keeps whole; of all others it keeps the
+/// digest.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// Whether a call asks the world or its journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Journal {
+    /// The world answers, and [`CallReport::journal`](crate::CallReport::journal) says what.
+    #[default]
+    Record,
+    /// These entries answer, in order: an attempt's, as its [`CallReport::journal`](crate::CallReport::journal) had
+    /// them. The world is not touched, except to read files again of which the journal has the digest alone. A call
+    /// that is not what the journal has next ends the attempt with a
+    /// [`CallReport::difference`](crate::CallReport::difference).
+    Replay(Vec<JournalEntry>),
+}
+
+/// The journal of a call, for everything that talks to the world on the component's behalf.
+#[derive(Clone)]
+pub(crate) struct SharedJournal(Arc<Mutex<Inner>>);
+
+enum Inner {
+    Record { entries: Vec<JournalEntry>, bytes: u64, to_keep: usize },
+    Replay { reader: JournalReader, difference: Option<JournalDifference> },
+}
+
+/// What answers a call.
+pub(crate) enum Answer {
+    /// The world does: the entry is still to be made.
+    World,
+    /// The journal does.
+    Kept(Kept),
+}
+
+/// An entry that answers a call.
+pub(crate) struct Kept {
+    place: usize,
+    entry: JournalEntry,
+}
+
+impl Kept {
+    /// What was answered: the result, or the error.
+    pub(crate) fn answer(&self) -> Result<&Value, &Value> {
+        if self.entry.ok { Ok(&self.entry.result.0) } else { Err(&self.entry.result.0) }
+    }
+}
+
+impl SharedJournal {
+    pub(crate) fn new(journal: Journal) -> Self {
+        Self(Arc::new(Mutex::new(match journal {
+            Journal::Record => Inner::Record { entries: Vec::new(), bytes: 0, to_keep: KEPT_BYTES },
+            Journal::Replay(entries) => {
+                Inner::Replay { reader: JournalReader::new(entries), difference: None }
+            }
+        })))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A component calls: says who answers. The error ends the attempt: a difference, a limit, or what ended it when
+    /// the journal was made.
+    pub(crate) fn begin(
+        &self,
+        interface: &'static str,
+        function: &'static str,
+        request: &Value,
+    ) -> wasmtime::Result<Answer> {
+        match &mut *self.inner() {
+            Inner::Record { entries, .. } if entries.len() < MAX_JOURNAL_ENTRIES => Ok(Answer::World),
+            Inner::Record { entries, .. } => {
+                let message =
+                    format!("it called functions of the host more than {MAX_JOURNAL_ENTRIES} times");
+                let failure = Failure::new(Category::Limit, message);
+                entries.push(entry(interface, function, request.clone(), Err(fault(&failure))));
+                Err(GuestFault::from(failure).into())
+            }
+            Inner::Replay { reader, difference } => match reader.take(interface, function, request) {
+                Ok((place, entry)) => {
+                    if let Some(failure) = as_fault(&entry.result.0).filter(|_| !entry.ok) {
+                        return Err(GuestFault::from(failure).into());
+                    }
+                    Ok(Answer::Kept(Kept { place, entry }))
+                }
+                Err(found) => {
+                    difference.get_or_insert_with(|| found.clone());
+                    Err(found.into())
+                }
+            },
+        }
+    }
+
+    /// The world has answered a call.
+    pub(crate) fn record(
+        &self,
+        interface: &'static str,
+        function: &'static str,
+        request: Value,
+        answer: Result<Value, Value>,
+    ) -> wasmtime::Result<()> {
+        if let Inner::Record { entries, bytes, .. } = &mut *self.inner() {
+            let made =
+                entry(interface, function, request, answer.map(Canonical::from).map_err(Canonical::from));
+            *bytes = bytes.saturating_add(made.size());
+            if *bytes > MAX_JOURNAL_BYTES {
+                let message = format!(
+                    "what it asked of the host and what was answered takes more than {MAX_JOURNAL_BYTES} bytes"
+                );
+                let failure = Failure::new(Category::Limit, message);
+                entries.push(JournalEntry { ok: false, result: fault(&failure), ..made });
+                return Err(GuestFault::from(failure).into());
+            }
+            entries.push(made);
+        }
+        Ok(())
+    }
+
+    /// A call has ended its attempt, because of what the world gave: the same error again.
+    pub(crate) fn record_end(
+        &self,
+        interface: &'static str,
+        function: &'static str,
+        request: Value,
+        error: wasmtime::Error,
+    ) -> wasmtime::Error {
+        if let Inner::Record { entries, .. } = &mut *self.inner() {
+            entries.push(entry(interface, function, request, Err(fault(&classify(&error).1))));
+        }
+        error
+    }
+
+    /// Bytes that can be had again, as an entry has them.
+    pub(crate) fn content(&self, bytes: &[u8]) -> Value {
+        match &mut *self.inner() {
+            Inner::Record { to_keep, .. } if bytes.len() <= *to_keep => {
+                *to_keep -= bytes.len();
+                kept(bytes)
+            }
+            _ => digested(bytes),
+        }
+    }
+
+    /// A content cannot be had again as the entry has it: the difference ends the attempt.
+    pub(crate) fn content_differs(&self, kept: &Kept, reason: String) -> wasmtime::Error {
+        let found = JournalReader::content_differs(kept.place, &kept.entry, reason);
+        if let Inner::Replay { difference, .. } = &mut *self.inner() {
+            difference.get_or_insert_with(|| found.clone());
+        }
+        found.into()
+    }
+
+    /// An entry does not hold what its function answers.
+    pub(crate) fn malformed(&self, kept: &Kept) -> wasmtime::Error {
+        self.content_differs(kept, "its result is not one of this function".to_owned())
+    }
+
+    /// The attempt has ended: what was kept, and where it differed from what was kept before.
+    pub(crate) fn finish(&self) -> (Vec<JournalEntry>, Option<JournalDifference>) {
+        match &mut *self.inner() {
+            Inner::Record { entries, .. } => (std::mem::take(entries), None),
+            Inner::Replay { reader, difference } => {
+                let reader = std::mem::replace(reader, JournalReader::new(Vec::new()));
+                (Vec::new(), difference.take().or_else(|| reader.finish().err()))
+            }
+        }
+    }
+}
+
+fn entry(
+    interface: &'static str,
+    function: &'static str,
+    request: Value,
+    answer: Result<Canonical, Canonical>,
+) -> JournalEntry {
+    let ok = answer.is_ok();
+    JournalEntry {
+        function: function.to_owned(),
+        interface: interface.to_owned(),
+        ok,
+        request: request.into(),
+        result: answer.unwrap_or_else(|error| error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_core::record::journal::as_kept;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_too_many_ends_the_attempt_the_same_way_twice() {
+        let first = SharedJournal::new(Journal::Record);
+        for number in 0..MAX_JOURNAL_ENTRIES {
+            assert!(matches!(first.begin("i", "f", &json!(number)).unwrap(), Answer::World));
+            first.record("i", "f", json!(number), Ok(Value::Null)).unwrap();
+        }
+        let error = first.begin("i", "f", &json!("more")).err().unwrap();
+        let (entries, _) = first.finish();
+        let second = SharedJournal::new(Journal::Replay(entries));
+        for number in 0..MAX_JOURNAL_ENTRIES {
+            assert!(matches!(second.begin("i", "f", &json!(number)).unwrap(), Answer::Kept(_)));
+        }
+        let again = second.begin("i", "f", &json!("more")).err().unwrap();
+        assert_eq!(classify(&error), classify(&again));
+        assert_eq!(classify(&error).1.category, Category::Limit);
+        assert_eq!(second.finish(), (Vec::new(), None));
+    }
+
+    #[test]
+    fn a_journal_of_too_many_bytes_ends_the_attempt_the_same_way_twice() {
+        let large = json!("x".repeat(6 << 20));
+        let first = SharedJournal::new(Journal::Record);
+        first.record("i", "f", json!(1), Ok(large.clone())).unwrap();
+        first.record("i", "f", json!(2), Ok(large.clone())).unwrap();
+        let error = first.record("i", "f", json!(3), Ok(large)).unwrap_err();
+        let (entries, _) = first.finish();
+        assert!(entries[2].size() < 1000);
+        let second = SharedJournal::new(Journal::Replay(entries));
+        second.begin("i", "f", &json!(1)).unwrap();
+        second.begin("i", "f", &json!(2)).unwrap();
+        let again = second.begin("i", "f", &json!(3)).err().unwrap();
+        assert_eq!(classify(&error), classify(&again));
+        assert_eq!(classify(&error).1.category, Category::Limit);
+    }
+
+    #[test]
+    fn small_contents_are_kept_until_there_are_too_many() {
+        let journal = SharedJournal::new(Journal::Record);
+        let half = vec![1; KEPT_BYTES / 2];
+        assert_eq!(as_kept(&journal.content(&half)), Some(half.clone()));
+        assert_eq!(as_kept(&journal.content(&vec![0; KEPT_BYTES])), None);
+        assert!(as_kept(&journal.content(&half)).is_some());
+        assert_eq!(as_kept(&journal.content(b"x")), None);
+    }
+}
