@@ -5,6 +5,7 @@ mod background;
 mod bad_input;
 mod build;
 mod cases;
+mod compiling;
 mod edges;
 mod interrupted;
 mod items;

@@ -1,6 +1,8 @@
 //! What graph-host adds to what it stands on, as ratios: both sides of a pair are measured in turns in one run, so that
 //! they see the same machine. Figures are medians. `cargo bench` prints the table.
 
+#[path = "overhead/cache.rs"]
+mod cache;
 #[path = "overhead/growth.rs"]
 mod growth;
 
@@ -49,6 +51,7 @@ fn main() -> Result<()> {
         sqlite(&node, folder.path(), &mut table).await?;
         growth::measure(folder.path(), &mut table).await
     })?;
+    cache::measure(&root, folder.path(), &mut table)?;
     table.print();
     runtime.shutdown_background();
     Ok(())
@@ -379,6 +382,14 @@ impl Table {
             format!("{ratio:.2}"),
             limit.map(|limit| format!("at most {limit:.1}")).unwrap_or_default(),
         ]);
+    }
+
+    /// A row whose time is wanted, not its ratio.
+    fn timed(&mut self, what: &str, over: &str, pair: &Pair, wanted: Duration) {
+        self.row(what, over, pair, None);
+        if let Some([.., limit]) = self.rows.last_mut() {
+            *limit = format!("at most {} ms", wanted.as_millis());
+        }
     }
 
     fn print(&self) {

@@ -12,8 +12,9 @@ use graph_core::graph::Node;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Description, Failure};
 use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
-use graph_engine::{Engine, LoadError, LoadedComponent, PrepareError, PreparedNode};
+use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
+use crate::compiling::cannot_load;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::items::{self, FindError, Found, Places};
@@ -88,7 +89,7 @@ impl AdmitError {
             Self::Graph { .. } => Error::invalid(self.to_string())
                 .help("graphs that templates name are those that the manifest permits when a run begins; begin a new run"),
             Self::Refused(error) => error,
-            Self::Load(error) => Error::integrity(error.to_string()),
+            Self::Load(error) => cannot_load(&error),
             Self::Undeclared { .. } => Error::integrity(self.to_string())
                 .help("have it signed again, with the interfaces that it uses"),
         }
@@ -99,6 +100,7 @@ impl AdmitError {
         let category = match &self {
             Self::Find(_) | Self::Graph { .. } => Category::Permanent,
             Self::Refused(_) | Self::Undeclared { .. } => Category::Denied,
+            Self::Load(error) if error.is_limit() => Category::Limit,
             Self::Load(_) => Category::Internal,
         };
         Failure::new(category, self.to_string())
@@ -199,11 +201,7 @@ impl Components {
     pub async fn description(&self, admitted: &Admitted) -> Result<Description, Error> {
         match admitted.verified.statement() {
             Some(statement) => Ok(statement.predicate.description.clone()),
-            None => self
-                .engine
-                .describe(&admitted.verified)
-                .await
-                .map_err(|error| Error::integrity(error.to_string())),
+            None => self.engine.describe(&admitted.verified).await.map_err(|error| cannot_describe(&error)),
         }
     }
 
@@ -236,6 +234,14 @@ impl fmt::Debug for Components {
 impl fmt::Debug for Admitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admitted").field("verified", &self.verified).finish_non_exhaustive()
+    }
+}
+
+/// A component that cannot be asked what it is, at the edge.
+pub fn cannot_describe(error: &DescribeError) -> Error {
+    match error {
+        DescribeError::Load(error) => cannot_load(error),
+        error => Error::integrity(error.to_string()),
     }
 }
 

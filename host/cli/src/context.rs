@@ -1,6 +1,7 @@
 //! What every command has at hand.
 
 use graph_core::time::Timestamp;
+use graph_engine::Compiler;
 
 use crate::error::{Error, Result};
 use crate::home::Home;
@@ -13,12 +14,14 @@ pub struct Context {
     pub output: Output,
     /// The user's space.
     pub home: Home,
+    /// Who compiles components.
+    pub compiler: Compiler,
 }
 
 impl Context {
     /// The context of a command line; `json` as with `--json`.
-    pub fn new(json: bool) -> Result<Self> {
-        Ok(Self { output: Output::new(json), home: Home::find()? })
+    pub fn new(json: bool, compiler: Compiler) -> Result<Self> {
+        Ok(Self { output: Output::new(json), home: Home::find()?, compiler })
     }
 
     /// Waits for something asynchronous. What it has left running is given up, not waited for: a component may hang in a

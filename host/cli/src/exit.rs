@@ -18,7 +18,7 @@ pub enum Exit {
     Failed = 5,
     /// A run waits for an answer.
     Interrupted = 6,
-    /// A run has used up its steps, fuel or time.
+    /// A run has used up its steps, fuel or time; or a component is too much to compile.
     Limit = 7,
     /// Bytes are not what their digest or signature says.
     Integrity = 8,

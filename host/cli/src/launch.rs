@@ -16,6 +16,7 @@ use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
+use crate::compiling::Progress;
 use crate::components::Components;
 use crate::context::{Context, now};
 use crate::driver::{Driver, Parts, SystemClock, Writing};
@@ -168,8 +169,12 @@ pub fn components(
 
 /// The engine, with the user's cache of compiled components.
 pub fn engine(context: &Context) -> Result<Engine> {
-    let config =
-        EngineConfig { cache_dir: Some(context.home.cache().to_path_buf()), ..EngineConfig::default() };
+    let config = EngineConfig {
+        cache_dir: Some(context.home.cache().to_path_buf()),
+        compiler: context.compiler.clone(),
+        compile_observer: Some(Arc::new(Progress(context.output))),
+        ..EngineConfig::default()
+    };
     Engine::new(config).map_err(|error| Error::storage(error.to_string()))
 }
 

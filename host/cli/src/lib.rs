@@ -4,6 +4,7 @@ pub mod answers;
 pub mod archive;
 pub mod audit;
 pub mod case;
+pub mod compiling;
 pub mod components;
 pub mod context;
 pub mod detach;

@@ -27,12 +27,18 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    // This program as the compiler of another one: nothing else may have a part in it.
+    if std::env::args_os().skip(1).eq([OsStr::new(graph_engine::COMPILE_ARGUMENT)]) {
+        return graph_engine::compile_for_parent();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     let output = Output::new(cli.json).in_lines(cli.command.streams());
-    let ended = Context::new(cli.json).and_then(|context| cli.command.run(&Context { output, ..context }));
+    let compiler = graph_host::compiling::by_this_program();
+    let ended =
+        Context::new(cli.json, compiler).and_then(|context| cli.command.run(&Context { output, ..context }));
     ended
         .unwrap_or_else(|error| {
             output.error(&error);

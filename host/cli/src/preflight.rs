@@ -3,9 +3,9 @@
 
 mod texts;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::capability::{EffectiveGrant, Manifest, Refusal, capability_name};
 use graph_core::digest::Digest;
@@ -141,7 +141,9 @@ impl Plan {
         components: &Components,
         wanted: impl Fn(&Action) -> bool,
     ) -> Self {
-        let mut items: BTreeMap<String, Result<Admitted, PlanProblem>> = BTreeMap::new();
+        let mut items = BTreeSet::new();
+        // The nodes of these items, with the graph that each is in.
+        let mut named = Vec::new();
         let mut texts = BTreeMap::new();
         let mut schemas = HashMap::new();
         let mut nodes = Vec::new();
@@ -153,6 +155,7 @@ impl Plan {
         }]);
         while let Some(inside) = waiting.pop_front() {
             let scope = inside.scope();
+            let inside = Arc::new(inside);
             // A graph that is named again under the same manifest holds nothing new.
             if !seen.insert(scope.clone()) {
                 continue;
@@ -175,19 +178,26 @@ impl Plan {
                 let mut planned = outline(index, node, action, &inside);
                 if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
                     texts::look_at(components, action, &mut planned, &mut texts);
-                } else if let PlannedId::Literal(id) = planned.item.clone() {
-                    let admitted = items
-                        .entry(id.clone())
-                        .or_insert_with(|| components.admit(&id).map_err(|error| error.into_error().into()));
-                    match admitted {
-                        Ok(admitted) => {
-                            look_at(components, admitted, &inside, node, action, &mut planned, &mut schemas)
-                                .await;
-                        }
-                        Err(problem) => planned.problems.push(problem.clone()),
-                    }
+                } else if let PlannedId::Literal(id) = &planned.item {
+                    items.insert(id.clone());
+                    named.push((nodes.len(), Arc::clone(&inside)));
                 }
                 nodes.push(planned);
+            }
+        }
+        let items = admit_all(components, items);
+        for (at, inside) in named {
+            let planned: &mut PlannedNode = &mut nodes[at];
+            let node = inside.graph.node(planned.index);
+            let (PlannedId::Literal(id), Some(action)) = (&planned.item, node.action.as_ref()) else {
+                continue;
+            };
+            match items.get(id) {
+                Some(Ok(admitted)) => {
+                    look_at(components, admitted, &inside, node, action, planned, &mut schemas).await;
+                }
+                Some(Err(problem)) => planned.problems.push(problem.clone()),
+                None => {}
             }
         }
         Self { nodes, items, texts }
@@ -425,6 +435,34 @@ fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
             vec![Error::invalid(message).into()]
         }
     }
+}
+
+/// Finds, verifies and compiles items: several at once, as what is in no cache takes time.
+fn admit_all(
+    components: &Components,
+    items: BTreeSet<String>,
+) -> BTreeMap<String, Result<Admitted, PlanProblem>> {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let waiting = Mutex::new(items.into_iter());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let admit = || {
+        std::iter::from_fn(next)
+            .map(|id| {
+                let admitted = components.admit(&id).map_err(|error| error.into_error().into());
+                (id, admitted)
+            })
+            .collect::<Vec<_>>()
+    };
+    let others =
+        waiting.lock().unwrap_or_else(PoisonError::into_inner).len().min(processors).saturating_sub(1);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (0..others).map(|_| scope.spawn(admit)).collect();
+        let mut admitted = admit();
+        for other in others {
+            admitted.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        admitted.into_iter().collect()
+    })
 }
 
 /// What a node's entry alone says.

@@ -14,6 +14,7 @@ use graph_core::trust::{
     VerifiedComponent, make_statement, sign_component,
 };
 
+use crate::components::cannot_describe;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::home::write_atomic;
@@ -129,8 +130,7 @@ pub struct Described {
 pub async fn describe(component: &VerifiedComponent, context: &Context) -> Result<Described> {
     let engine = crate::launch::engine(context)?;
     let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
-    let description =
-        engine.describe(component).await.map_err(|error| Error::integrity(error.to_string()))?;
+    let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
     let interfaces: Vec<String> = loaded
         .imports()
         .iter()

@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
 use wasmtime::{
     Config, Enabled, InstanceAllocationStrategy, OperatorCost, PoolingAllocationConfig, WasmFeatures,
 };
+
+use crate::compile::{CompileLimits, CompileObserver, Compiler};
 
 /// The wasmtime that this crate is built with, as checkpoints record it. A test compares it with the lockfile.
 pub(crate) const WASMTIME_VERSION: &str = "48.0.8";
@@ -29,21 +32,19 @@ const KEEP_RESIDENT: usize = 1 << 20;
 const KEEP_RESIDENT_BLIND: usize = 64 << 10;
 
 /// What a host decides about its engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct EngineConfig {
     /// Where compiled components are kept. `None`: each process compiles for itself.
     pub cache_dir: Option<PathBuf>,
     /// How many calls may be under way at once; more wait their turn. `None`: twice the number of processors, at
     /// least eight.
     pub concurrency: Option<u32>,
-    /// The size of a component that is refused, in bytes.
-    pub max_component_size: usize,
-}
-
-impl Default for EngineConfig {
-    fn default() -> Self {
-        Self { cache_dir: None, concurrency: None, max_component_size: 64 << 20 }
-    }
+    /// Who compiles.
+    pub compiler: Compiler,
+    /// What compiling one component may use up; a compiler in this process is not bound by it.
+    pub compile_limits: CompileLimits,
+    /// Is told of components that take long.
+    pub compile_observer: Option<Arc<dyn CompileObserver>>,
 }
 
 impl EngineConfig {

@@ -10,11 +10,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::Component;
 
 use crate::bindings::ComponentPre;
-use crate::cache::{Cache, CacheStatus};
+use crate::cache::{self, Cache, CacheStatus};
+use crate::compile::{CompileError, CompileLimits, CompileObserver, Compiler, Crew, compile_in_child};
 use crate::config::{self, EngineConfig};
 use crate::error::{EngineError, LoadError};
 use crate::interface::{self, Import};
 use crate::state::TaskState;
+use crate::structure;
 use crate::ticker::Ticker;
 
 /// Compiles, links and calls components. Cheap to clone; every clone is the same engine.
@@ -30,7 +32,10 @@ pub(crate) struct EngineInner {
     loaded: Mutex<BTreeMap<Digest, Weak<Loaded>>>,
     slots: Semaphore,
     cache: Option<Cache>,
-    max_component_size: usize,
+    compiler: Compiler,
+    compile_limits: CompileLimits,
+    compile_observer: Option<Arc<dyn CompileObserver>>,
+    crew: Crew,
     digest: Digest,
     pooled: bool,
 }
@@ -89,7 +94,10 @@ impl Engine {
                 loaded: Mutex::default(),
                 slots: Semaphore::new(slots as usize),
                 cache,
-                max_component_size: config.max_component_size,
+                compiler: config.compiler,
+                compile_limits: config.compile_limits,
+                compile_observer: config.compile_observer,
+                crew: Crew::new(),
                 digest: config::digest(),
                 pooled,
                 wasmtime,
@@ -108,8 +116,8 @@ impl Engine {
         self.inner.pooled
     }
 
-    /// Compiles a component, or takes it from the cache. It blocks: some 0.1 s for a small component, 20 s for one of
-    /// 20 MB that no cache holds.
+    /// Compiles a component, or takes it from the cache. What it is made of is counted first: one that has too much of
+    /// anything is refused. It blocks: some 0.1 s for a small component, 20 s for one of 20 MB that no cache holds.
     pub fn load(&self, verified: &VerifiedComponent) -> Result<LoadedComponent, LoadError> {
         let id = verified.id().to_string();
         let digest = *verified.digest();
@@ -117,21 +125,60 @@ impl Engine {
         if let Some(inner) = known().get(&digest).and_then(Weak::upgrade) {
             return Ok(LoadedComponent { id, inner });
         }
-        let bytes = verified.bytes();
-        let limit = self.inner.max_component_size;
-        if bytes.len() > limit {
-            return Err(LoadError::TooLarge { id, size: bytes.len(), limit });
-        }
         let engine = &self.inner.wasmtime;
-        let (component, status) = match &self.inner.cache {
-            Some(cache) => cache.get_or_compile(engine, &digest, bytes),
-            None => Component::from_binary(engine, bytes).map(|component| (component, CacheStatus::Off)),
-        }
-        .map_err(|error| LoadError::Invalid { id: id.clone(), message: format!("{error:#}") })?;
+        let known_cache = self.inner.cache.as_ref().map(|cache| (cache, cache.open()));
+        let cached =
+            known_cache.as_ref().and_then(|(cache, key)| cache.read(engine, key.as_ref().ok()?, &digest));
+        let (component, status) = if let Some(component) = cached {
+            // It was counted before it was compiled, and its tag covers the caps of that time.
+            (component, CacheStatus::Hit)
+        } else {
+            let bytes = verified.bytes();
+            structure::count(bytes).map_err(|exceeded| LoadError::Exceeded { id: id.clone(), exceeded })?;
+            let keep = |code: &[u8]| match &known_cache {
+                Some((cache, key)) => cache.keep(key, &digest, code),
+                None => CacheStatus::Off,
+            };
+            self.compile(&id, bytes, keep).map_err(|source| LoadError::Compile { id: id.clone(), source })?
+        };
         let imports = interface::imports(engine, &component);
         let inner = Arc::new(Loaded { digest, component, imports, status });
         known().insert(digest, Arc::downgrade(&inner));
         Ok(LoadedComponent { id, inner })
+    }
+}
+
+impl Engine {
+    /// Compiles, and has the code kept.
+    fn compile(
+        &self,
+        id: &str,
+        bytes: &[u8],
+        keep: impl FnOnce(&[u8]) -> CacheStatus,
+    ) -> Result<(Component, CacheStatus), CompileError> {
+        let inner = &self.inner;
+        let invalid = |error: wasmtime::Error| CompileError::Invalid(format!("{error:#}"));
+        match &inner.compiler {
+            Compiler::InProcess => {
+                let component = Component::from_binary(&inner.wasmtime, bytes).map_err(invalid)?;
+                let status = match &inner.cache {
+                    Some(_) => keep(&component.serialize().map_err(invalid)?),
+                    None => CacheStatus::Off,
+                };
+                Ok((component, status))
+            }
+            Compiler::Child(program) => {
+                let _place = inner.crew.place();
+                let slow = || {
+                    if let Some(observer) = &inner.compile_observer {
+                        observer.slow(id, bytes.len());
+                    }
+                };
+                let code = compile_in_child(program, bytes, inner.compile_limits, slow)?;
+                let component = cache::load_compiled(&inner.wasmtime, &code).map_err(invalid)?;
+                Ok((component, keep(&code)))
+            }
+        }
     }
 }
 

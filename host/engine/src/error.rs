@@ -4,6 +4,9 @@ use std::fmt;
 
 use graph_core::capability::CapabilityKind;
 
+use crate::compile::CompileError;
+use crate::structure::Exceeded;
+
 /// The engine could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -18,24 +21,32 @@ pub enum EngineError {
 /// A component could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It is too large to compile.
-    #[error("the component `{id}` has {size} bytes; at most {limit} are taken")]
-    TooLarge {
+    /// It has more of something than is compiled.
+    #[error("the component `{id}` is not compiled: {exceeded}")]
+    Exceeded {
         /// The item.
         id: String,
-        /// Its size.
-        size: usize,
-        /// What is allowed.
-        limit: usize,
+        /// What it has too much of.
+        exceeded: Exceeded,
     },
-    /// It is not valid, or uses a WebAssembly proposal that is switched off.
-    #[error("the component `{id}` cannot be compiled: {message}")]
-    Invalid {
+    /// It cannot be compiled: it is not valid, went over a limit, or the compiler ended.
+    #[error("the component `{id}` cannot be compiled: {source}")]
+    Compile {
         /// The item.
         id: String,
-        /// What is wrong, and where in the bytes.
-        message: String,
+        /// Why.
+        source: CompileError,
     },
+}
+
+impl LoadError {
+    /// Whether it is over a limit of this host, rather than broken.
+    pub fn is_limit(&self) -> bool {
+        match self {
+            Self::Exceeded { .. } => true,
+            Self::Compile { source, .. } => source.is_limit(),
+        }
+    }
 }
 
 /// An interface that a component imports and was not granted.

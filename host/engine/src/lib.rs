@@ -11,6 +11,7 @@ mod bindings;
 mod cache;
 mod call;
 mod classify;
+mod compile;
 mod config;
 mod convert;
 mod describe;
@@ -22,10 +23,14 @@ mod journal;
 mod limiter;
 mod prepare;
 mod state;
+mod structure;
 mod ticker;
 
 pub use cache::CacheStatus;
 pub use call::{Call, CallReport, Classification};
+pub use compile::{
+    COMPILE_ARGUMENT, CompileError, CompileLimits, CompileObserver, Compiler, compile_for_parent,
+};
 pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
@@ -33,3 +38,4 @@ pub use host::output::{EventRecord, HostCall, Level, LogLine, Observer};
 pub use interface::{Import, kinds_for};
 pub use journal::Journal;
 pub use prepare::PreparedNode;
+pub use structure::{Exceeded, Figure};

@@ -144,7 +144,11 @@ mod tests {
         let files = super::super::cases(&[folder]).unwrap();
         assert!(files.len() >= 290, "{}", files.len());
         let home = tempfile::tempdir().unwrap();
-        let context = Context { output: Output::new(false), home: Home::at(home.path().to_path_buf()) };
+        let context = Context {
+            output: Output::new(false),
+            home: Home::at(home.path().to_path_buf()),
+            compiler: graph_engine::Compiler::InProcess,
+        };
         // Texts lie beside the cases; what runs is doubled.
         let items = Items::real(Sources::default(), None, &context).unwrap();
         let report = run(&files, &items, &Options::default());

@@ -1,37 +1,115 @@
 //! Loading compiled code that has been checked. The one place in the project that is not safe Rust.
 #![allow(unsafe_code)]
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 use wasmtime::component::Component;
 
-/// Loads compiled code from a sealed copy in memory, mapped rather than copied again.
+/// How much is read, checked and copied at a time: what stays in the processor's cache meanwhile.
+const CHUNK: usize = 128 << 10;
+
+/// Reads a tag and the code after it, and loads the code if the tag is its own. `hasher` makes the tag.
+///
+/// The file is read once. What is fed to the hasher is what is written to a copy that nobody else can reach, and that
+/// copy is what is loaded: changing the file meanwhile changes nothing.
+pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::Hasher) -> Option<Component> {
+    let mut file = File::open(path).ok()?;
+    let mut tag = [0; blake3::OUT_LEN];
+    file.read_exact(&mut tag).ok()?;
+    let size = usize::try_from(file.metadata().ok()?.len()).ok()?;
+    let copy = Copy::of(file, size, |chunk| {
+        hasher.update(chunk);
+    })
+    .ok()?;
+    // Comparing hashes of this type takes the same time wherever they differ.
+    if hasher.finalize() != blake3::Hash::from_bytes(tag) {
+        return None;
+    }
+    copy.load(engine).ok()
+}
+
+/// Loads code that this program has just compiled, in this process or in a child of its own.
+pub(crate) fn load_compiled(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    Copy::of(code, code.len(), |_| ())?.load(engine)
+}
+
+/// Code that nothing but this value can reach, and that cannot change any more.
+enum Copy {
+    /// A file in memory, which is mapped rather than copied again.
+    #[cfg(target_os = "linux")]
+    Sealed(File),
+    Bytes(Vec<u8>),
+}
+
+impl Copy {
+    fn of(mut from: impl Read, size: usize, mut seen: impl FnMut(&[u8])) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        if let Ok(to) = sealed::create() {
+            chunks(&mut from, |chunk| {
+                seen(chunk);
+                io::Write::write_all(&mut &to, chunk)
+            })?;
+            return Ok(Self::Sealed(sealed::seal(to)?));
+        }
+        let mut bytes = Vec::with_capacity(size);
+        chunks(&mut from, |chunk| {
+            seen(chunk);
+            bytes.extend_from_slice(chunk);
+            Ok(())
+        })?;
+        Ok(Self::Bytes(bytes))
+    }
+
+    fn load(&self, engine: &wasmtime::Engine) -> wasmtime::Result<Component> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Sealed(file) => {
+                use std::os::fd::AsRawFd as _;
+                // SAFETY: the code is what this program's compiler wrote, or this user's key vouches for its being that.
+                // The file is a private, sealed copy of it: nothing can change it, now or while it is mapped.
+                unsafe { Component::deserialize_file(engine, format!("/proc/self/fd/{}", file.as_raw_fd())) }
+            }
+            // SAFETY: as above; these bytes are this value's own.
+            Self::Bytes(bytes) => unsafe { Component::deserialize(engine, bytes) },
+        }
+    }
+}
+
+fn chunks(from: &mut impl Read, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        // Full chunks make the most of the hasher.
+        let mut filled = 0;
+        while filled < CHUNK {
+            match from.read(&mut buffer[filled..])? {
+                0 => break,
+                more => filled += more,
+            }
+        }
+        to(&buffer[..filled])?;
+        if filled < CHUNK {
+            return Ok(());
+        }
+    }
+}
+
+/// Files in memory.
 #[cfg(target_os = "linux")]
-pub(super) fn load(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    use std::io::Write as _;
-    use std::os::fd::AsRawFd as _;
+mod sealed {
+    use std::fs::File;
+    use std::io;
 
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-    let sealed = || -> std::io::Result<std::fs::File> {
-        let fd = memfd_create("graph-host-artifact", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let mut file = std::fs::File::from(fd);
-        file.write_all(code)?;
+    pub(super) fn create() -> io::Result<File> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        Ok(File::from(memfd_create("graph-host-artifact", flags)?))
+    }
+
+    pub(super) fn seal(file: File) -> io::Result<File> {
         fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
         Ok(file)
-    };
-    let Ok(file) = sealed() else { return copy(engine, code) };
-    // SAFETY: the caller has checked with the user's key that these bytes are what this engine's `serialize` wrote. The
-    // file is a private, sealed copy of them: nothing can change it, now or while it is mapped.
-    unsafe { Component::deserialize_file(engine, format!("/proc/self/fd/{}", file.as_raw_fd())) }
-        .or_else(|_| copy(engine, code))
-}
-
-/// Loads compiled code.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn load(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    copy(engine, code)
-}
-
-fn copy(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the caller has checked with the user's key that these bytes are what this engine's `serialize` wrote.
-    unsafe { Component::deserialize(engine, code) }
+    }
 }

@@ -11,7 +11,7 @@ use graph_core::digest::Digest;
 const CONTEXT: &str = "graph-host 2026 compiled component v1";
 
 /// A secret of this user on this machine. Whoever can read it can already run code as this user.
-pub(super) struct Key([u8; 32]);
+pub(crate) struct Key([u8; 32]);
 
 impl Key {
     /// The key of a cache folder, made at first use. A key that others could read or replace is not used again.
@@ -37,14 +37,13 @@ impl Key {
         }
     }
 
-    /// The tag of compiled code: for one component and one engine.
-    pub(super) fn tag(&self, compatibility: &[u8; 32], digest: &Digest, code: &[u8]) -> blake3::Hash {
+    /// Makes the tag of compiled code, for one component and one engine: the code is what is fed to it.
+    pub(super) fn hasher(&self, compatibility: &[u8; 32], digest: &Digest) -> blake3::Hasher {
         let key = blake3::derive_key(CONTEXT, &self.0);
         let mut hasher = blake3::Hasher::new_keyed(&key);
         hasher.update(compatibility);
         hasher.update(digest.hex().as_bytes());
-        hasher.update(code);
-        hasher.finalize()
+        hasher
     }
 }
 
@@ -82,7 +81,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// What compiled code depends on beside the component: wasmtime's version, its settings, the processor.
+/// What compiled code depends on beside the component: wasmtime's version, its settings, the processor, and the caps that
+/// the component was held to.
 pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
     struct Feed(blake3::Hasher);
     impl Hasher for Feed {
@@ -96,5 +96,6 @@ pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
     let mut feed = Feed(blake3::Hasher::new());
     engine.precompile_compatibility_hash().hash(&mut feed);
     crate::config::WASMTIME_VERSION.hash(&mut feed);
+    crate::structure::Figure::ALL.map(crate::structure::Figure::cap).hash(&mut feed);
     *feed.0.finalize().as_bytes()
 }

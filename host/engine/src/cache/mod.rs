@@ -7,14 +7,14 @@
 mod artifact;
 mod key;
 
-use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
 use wasmtime::component::Component;
 
-use key::Key;
+pub(crate) use artifact::load_compiled;
+pub(crate) use key::Key;
 
 /// Where a compiled component came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,25 +40,27 @@ impl Cache {
         Self { folder, compatibility: key::compatibility(engine) }
     }
 
-    pub(crate) fn get_or_compile(
-        &self,
-        engine: &wasmtime::Engine,
-        digest: &Digest,
-        bytes: &[u8],
-    ) -> wasmtime::Result<(Component, CacheStatus)> {
-        let key = Key::of_user(&self.folder);
-        if let Ok(key) = &key
-            && let Some(component) = self.read(engine, key, digest)
-        {
-            return Ok((component, CacheStatus::Hit));
+    /// The key of this user.
+    pub(crate) fn open(&self) -> io::Result<Key> {
+        Key::of_user(&self.folder)
+    }
+
+    /// A component's code, if it is here and this user's key vouches for it.
+    pub(crate) fn read(&self, engine: &wasmtime::Engine, key: &Key, digest: &Digest) -> Option<Component> {
+        artifact::read(engine, &self.path(digest), key.hasher(&self.compatibility, digest))
+    }
+
+    /// Keeps a component's code.
+    pub(crate) fn keep(&self, key: &io::Result<Key>, digest: &Digest, code: &[u8]) -> CacheStatus {
+        let failed =
+            |error: &io::Error| CacheStatus::NotStored(format!("{}: {error}", self.folder.display()));
+        match key {
+            Ok(key) => match self.write(key, digest, code) {
+                Ok(()) => CacheStatus::Stored,
+                Err(error) => failed(&error),
+            },
+            Err(error) => failed(error),
         }
-        let component = Component::from_binary(engine, bytes)?;
-        let stored = key.and_then(|key| self.write(&key, digest, &component));
-        let status = match stored {
-            Ok(()) => CacheStatus::Stored,
-            Err(error) => CacheStatus::NotStored(format!("{}: {error}", self.folder.display())),
-        };
-        Ok((component, status))
     }
 
     /// The file of a component for this engine.
@@ -67,22 +69,12 @@ impl Cache {
         self.folder.join(format!("{}-{}.artifact", digest.hex(), &engine[..16]))
     }
 
-    fn read(&self, engine: &wasmtime::Engine, key: &Key, digest: &Digest) -> Option<Component> {
-        let file = fs::read(self.path(digest)).ok()?;
-        let (tag, code) = file.split_at_checked(blake3::OUT_LEN)?;
-        let vouched = key.tag(&self.compatibility, digest, code);
-        // Comparing hashes of this type takes the same time wherever they differ.
-        if blake3::Hash::from_slice(tag).ok()? != vouched {
-            return None;
-        }
-        artifact::load(engine, code).ok()
-    }
-
-    fn write(&self, key: &Key, digest: &Digest, component: &Component) -> std::io::Result<()> {
-        let code = component.serialize().map_err(|error| std::io::Error::other(error.to_string()))?;
+    fn write(&self, key: &Key, digest: &Digest, code: &[u8]) -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(".artifact-").tempfile_in(&self.folder)?;
-        file.write_all(key.tag(&self.compatibility, digest, &code).as_bytes())?;
-        file.write_all(&code)?;
+        let mut hasher = key.hasher(&self.compatibility, digest);
+        hasher.update(code);
+        file.write_all(hasher.finalize().as_bytes())?;
+        file.write_all(code)?;
         file.persist(self.path(digest)).map_err(|error| error.error)?;
         Ok(())
     }

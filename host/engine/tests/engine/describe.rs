@@ -1,6 +1,6 @@
 //! What components say about themselves.
 
-use graph_engine::{DescribeError, LoadError};
+use graph_engine::{CompileError, DescribeError, LoadError};
 use serde_json::json;
 
 use crate::support::{DESCRIBE, RUN, TESTKIT, TESTKIT_IO, component, engine, node_of, wat, wat_run};
@@ -80,7 +80,9 @@ async fn a_component_that_is_no_node() {
 fn switched_off_proposals_are_refused() {
     for core in ["(memory i64 1)", "(func (param anyref))", "(memory 1 1 shared)", "(tag)"] {
         let Ok(bytes) = wat::parse_str(format!("(component (core module {core}))")) else { panic!("{core}") };
-        let Err(LoadError::Invalid { message, .. }) = engine().load(&component(&bytes)) else {
+        let Err(LoadError::Compile { source: CompileError::Invalid(message), .. }) =
+            engine().load(&component(&bytes))
+        else {
             panic!("{core}")
         };
         assert!(!message.is_empty());

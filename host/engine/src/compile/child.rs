@@ -1,0 +1,69 @@
+//! The child that compiles one component: from stdin, to stdout.
+
+use std::io::{self, Read as _, Write as _};
+use std::process::ExitCode;
+
+use crate::config;
+
+/// The one argument of a process that is to call [`compile_for_parent`] and do nothing else.
+pub const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
+
+/// What comes before the component: processor seconds and bytes of address space, eight bytes each, little endian.
+pub(super) const HEADER: usize = 16;
+/// The exit code with which stdout holds why the component cannot be compiled.
+pub(super) const REFUSED: u8 = 3;
+/// The longest explanation, in bytes.
+pub(super) const MAX_MESSAGE: usize = 4096;
+
+/// Compiles the component on stdin within the limits that come before it. The environment and the command line of this
+/// process have no part in it.
+pub fn compile_for_parent() -> ExitCode {
+    match compile() {
+        Ok(code) => written(&code, ExitCode::SUCCESS),
+        Err(message) => {
+            let end = message.floor_char_boundary(MAX_MESSAGE.min(message.len()));
+            written(&message.as_bytes()[..end], ExitCode::from(REFUSED))
+        }
+    }
+}
+
+fn written(bytes: &[u8], code: ExitCode) -> ExitCode {
+    let mut stdout = io::stdout().lock();
+    if stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok() { code } else { ExitCode::FAILURE }
+}
+
+fn compile() -> Result<Vec<u8>, String> {
+    let mut stdin = io::stdin().lock();
+    let mut header = [0; HEADER];
+    stdin.read_exact(&mut header).map_err(|error| error.to_string())?;
+    let (cpu, memory) = header.split_at(HEADER / 2);
+    let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or_default();
+    confine(number(cpu), number(memory)).map_err(|error| format!("its limits cannot be set: {error}"))?;
+    let mut bytes = Vec::new();
+    stdin.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    // What is compiled runs elsewhere: nothing is reserved for it here.
+    let engine = wasmtime::Engine::new(&config::wasmtime_config(1, false, false))
+        .map_err(|error| format!("{error:#}"))?;
+    engine.precompile_component(&bytes).map_err(|error| format!("{error:#}"))
+}
+
+#[cfg(unix)]
+fn confine(seconds: u64, memory: u64) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = |soft, hard| Rlimit { current: Some(soft), maximum: Some(hard) };
+    setrlimit(Resource::Core, limit(0, 0))?;
+    // Going over the lower one ends the process with a signal that says so.
+    setrlimit(Resource::Cpu, limit(seconds, seconds.saturating_add(1)))?;
+    setrlimit(Resource::As, limit(memory, memory))?;
+    // It opens nothing any more, and writes to what is open already.
+    setrlimit(Resource::Fsize, limit(0, 0))?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn confine(_seconds: u64, _memory: u64) -> io::Result<()> {
+    // The parent keeps the deadline.
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Compiling: in this process, or in a child that may use so much time and memory and no more.
+
+mod child;
+mod crew;
+mod parent;
+
+pub use child::{COMPILE_ARGUMENT, compile_for_parent};
+pub(crate) use crew::Crew;
+pub(crate) use parent::compile_in_child;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Who compiles components.
+#[derive(Clone, Debug, Default)]
+pub enum Compiler {
+    /// This process: for tests and measurements, and for components that are known.
+    #[default]
+    InProcess,
+    /// A child process: this program is started with [`COMPILE_ARGUMENT`] alone and an empty environment, and has to call
+    /// [`compile_for_parent`] then.
+    Child(PathBuf),
+}
+
+/// What compiling one component may use up, in a child process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// Processor time, of all threads together; whole seconds.
+    pub cpu: Duration,
+    /// Address space, in bytes.
+    pub memory: u64,
+    /// Time until it has to be done.
+    pub deadline: Duration,
+}
+
+impl CompileLimits {
+    /// What lets components of 20 MB through, with an interpreter in them.
+    pub const DEFAULT: Self =
+        Self { cpu: Duration::from_secs(30), memory: 2 << 30, deadline: Duration::from_mins(2) };
+}
+
+impl Default for CompileLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Is told of components that take long to compile.
+pub trait CompileObserver: Send + Sync + fmt::Debug {
+    /// A component has not been compiled within a second, or has to wait for others that long.
+    fn slow(&self, id: &str, bytes: usize);
+}
+
+/// How compiling ended without code.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// It is not valid, or uses a WebAssembly proposal that is switched off: what is wrong, and where in the bytes.
+    #[error("{0}")]
+    Invalid(String),
+    /// It took more processor time than it may.
+    #[error("compiling it took more than {} s of processor time", .0.as_secs())]
+    Cpu(Duration),
+    /// It took longer than it may.
+    #[error("compiling it took longer than {} s", .0.as_secs())]
+    Deadline(Duration),
+    /// It took more memory than it may.
+    #[error("compiling it took more than {} MiB of memory", .0 >> 20)]
+    Memory(u64),
+    /// What it compiles to is larger than what is taken.
+    #[error("it compiles to more than {} MiB", .0 >> 20)]
+    Output(u64),
+    /// The compiler itself ended.
+    #[error("the process that compiled it ended: {0}")]
+    Crashed(String),
+    /// The compiler did not begin.
+    #[error("the process that compiles could not be started: {0}")]
+    Start(#[source] std::io::Error),
+}
+
+impl CompileError {
+    /// Whether compiling went over a limit.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::Cpu(_) | Self::Deadline(_) | Self::Memory(_) | Self::Output(_))
+    }
+}

@@ -1,0 +1,178 @@
+//! The figures of one function.
+
+use wasmparser::{BlockType, FunctionBody, Operator};
+
+use super::figure::{Exceeded, Figure, Tally};
+
+/// The branches that a loop is compiled to beside its own.
+const CHECKS_OF_LOOP: u64 = 3;
+/// The branches that a call through a table is compiled to: its bounds, an element that is not there yet, its type.
+const CHECKS_OF_INDIRECT_CALL: u64 = 3;
+
+/// The branches that an instruction is compiled to which acts on a table or on a piece of memory.
+const CHECKS_OF_BULK: u64 = 2;
+
+/// How many values a function takes and gives.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Arity {
+    pub(super) params: u32,
+    pub(super) results: u32,
+}
+
+impl Arity {
+    pub(super) fn both(self) -> u64 {
+        u64::from(self.params) + u64::from(self.results)
+    }
+}
+
+/// What the functions of a core module refer to.
+#[derive(Default)]
+pub(super) struct Module {
+    /// Function types; nothing for other types.
+    pub(super) types: Vec<Arity>,
+    /// The type of each function, imported ones first.
+    pub(super) functions: Vec<u32>,
+    /// How many functions are imported.
+    pub(super) imported: usize,
+    /// How many bodies have been read.
+    pub(super) bodies: usize,
+}
+
+impl Module {
+    fn of_type(&self, index: u32) -> Arity {
+        self.types.get(index as usize).copied().unwrap_or_default()
+    }
+
+    fn of_function(&self, index: u32) -> Arity {
+        self.functions.get(index as usize).map_or_else(Arity::default, |index| self.of_type(*index))
+    }
+
+    fn of_block(&self, block: BlockType) -> Arity {
+        match block {
+            BlockType::Empty => Arity::default(),
+            BlockType::Type(_) => Arity { params: 0, results: 1 },
+            BlockType::FuncType(index) => self.of_type(index),
+        }
+    }
+}
+
+/// What is counted in one function.
+struct Counts {
+    instructions: u64,
+    blocks: u64,
+    loops: u64,
+    values: u64,
+    locals: u64,
+    /// How many values a branch to each enclosing block takes.
+    enclosing: Vec<u32>,
+}
+
+impl Counts {
+    fn branch(&mut self, depth: u32) {
+        self.blocks += 1;
+        let target = self.enclosing.len().checked_sub(depth as usize + 1);
+        let arity = target.and_then(|at| self.enclosing.get(at)).copied().unwrap_or(0);
+        self.values = self.values.saturating_add(u64::from(arity));
+    }
+
+    /// Checks that the compiler makes of one instruction: places where control branches, too.
+    fn checks(&mut self, number: u64) {
+        self.blocks += number;
+    }
+
+    fn enter(&mut self, arity: Arity, label: u32) {
+        self.blocks += 1;
+        self.values = self.values.saturating_add(arity.both());
+        self.enclosing.push(label);
+    }
+}
+
+/// Counts one function. What cannot be read ends the counting: the compiler will say what is wrong with it.
+pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally) -> Result<(), Exceeded> {
+    tally.most(Figure::FunctionBytes, body.range().len() as u64)?;
+    let own = u32::try_from(module.imported + module.bodies - 1)
+        .map_or_else(|_| Arity::default(), |index| module.of_function(index));
+    let mut locals = u64::from(own.params);
+    if let Ok(reader) = body.get_locals_reader() {
+        for group in reader.into_iter().map_while(Result::ok) {
+            locals += u64::from(group.0);
+        }
+    }
+    tally.most(Figure::FunctionLocals, locals)?;
+    tally.add(Figure::Locals, locals)?;
+    let mut counts = Counts {
+        instructions: 0,
+        blocks: 1,
+        loops: 0,
+        values: own.both(),
+        locals,
+        enclosing: vec![own.results],
+    };
+    let Ok(mut reader) = body.get_operators_reader() else { return Ok(()) };
+    while !reader.eof() {
+        let Ok(operator) = reader.read() else { break };
+        counts.instructions += 1;
+        operate(&operator, module, &mut counts);
+        tally.most(Figure::FunctionDepth, counts.enclosing.len() as u64)?;
+        tally.most(Figure::FunctionBlocks, counts.blocks)?;
+        tally.most(Figure::FunctionValues, counts.values)?;
+    }
+    tally.most(Figure::FunctionInstructions, counts.instructions)?;
+    tally.most(Figure::FunctionLoops, counts.loops)?;
+    tally.most(Figure::FunctionJoins, counts.locals.saturating_mul(counts.blocks))?;
+    tally.add(Figure::Instructions, counts.instructions)?;
+    tally.add(Figure::Blocks, counts.blocks)?;
+    tally.add(Figure::Values, counts.values)
+}
+
+fn operate(operator: &Operator<'_>, module: &Module, counts: &mut Counts) {
+    match operator {
+        Operator::Block { blockty } | Operator::If { blockty } => {
+            let arity = module.of_block(*blockty);
+            counts.enter(arity, arity.results);
+        }
+        Operator::Loop { blockty } => {
+            let arity = module.of_block(*blockty);
+            // A branch to a loop goes to its beginning, where fuel and deadline are checked.
+            counts.loops += 1;
+            counts.checks(CHECKS_OF_LOOP);
+            counts.enter(arity, arity.params);
+        }
+        Operator::Else => counts.blocks += 1,
+        Operator::End => {
+            counts.enclosing.pop();
+        }
+        Operator::Br { relative_depth }
+        | Operator::BrIf { relative_depth }
+        | Operator::BrOnNull { relative_depth }
+        | Operator::BrOnNonNull { relative_depth } => counts.branch(*relative_depth),
+        Operator::BrTable { targets } => {
+            counts.branch(targets.default());
+            for target in targets.targets().map_while(Result::ok) {
+                counts.branch(target);
+            }
+        }
+        Operator::Return => {
+            let outermost = counts.enclosing.len().saturating_sub(1);
+            counts.branch(u32::try_from(outermost).unwrap_or(u32::MAX));
+        }
+        Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+            counts.values = counts.values.saturating_add(module.of_function(*function_index).both());
+        }
+        Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => {
+            counts.checks(CHECKS_OF_INDIRECT_CALL);
+            counts.values = counts.values.saturating_add(module.of_type(*type_index).both());
+        }
+        Operator::TableGet { .. }
+        | Operator::TableSet { .. }
+        | Operator::TableGrow { .. }
+        | Operator::TableFill { .. }
+        | Operator::TableCopy { .. }
+        | Operator::TableInit { .. }
+        | Operator::MemoryGrow { .. }
+        | Operator::MemoryFill { .. }
+        | Operator::MemoryCopy { .. }
+        | Operator::MemoryInit { .. } => counts.checks(CHECKS_OF_BULK),
+        _ => {}
+    }
+}

@@ -1,0 +1,222 @@
+//! The figures of a component and all that is nested in it.
+
+use wasmparser::{
+    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, ComponentTypeRef,
+    ElementItems, Encoding, Instance, Parser, Payload, TypeRef,
+};
+
+use super::body::{self, Module};
+use super::figure::{Exceeded, Figure, Tally};
+use super::types;
+
+/// A component whose end has not come yet.
+#[derive(Default)]
+struct Open {
+    /// How many core instances each component that it can name makes when it is instantiated.
+    components: Vec<u64>,
+    /// How many core instances it makes itself.
+    instances: u64,
+}
+
+enum Level {
+    Component(Open),
+    Module(Module),
+}
+
+/// Counts all of a binary.
+pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), Exceeded> {
+    let mut levels: Vec<Level> = Vec::new();
+    // What a component that comes from elsewhere may be: the largest one that was seen.
+    let mut largest = 0;
+    for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
+        match payload {
+            Payload::Version { encoding, .. } => {
+                tally.add(Figure::Parts, 1)?;
+                levels.push(match encoding {
+                    Encoding::Module => Level::Module(Module::default()),
+                    Encoding::Component => Level::Component(Open::default()),
+                });
+                let components = levels.iter().filter(|level| matches!(level, Level::Component(_)));
+                tally.most(Figure::Depth, components.count() as u64)?;
+            }
+            Payload::End(_) => {
+                let closed = levels.pop();
+                if let (Some(Level::Component(closed)), Some(Level::Component(parent))) =
+                    (closed, levels.last_mut())
+                {
+                    largest = closed.instances.max(largest);
+                    parent.components.push(closed.instances);
+                }
+            }
+            payload => match levels.last_mut() {
+                Some(Level::Module(module)) => in_module(payload, module, tally)?,
+                Some(Level::Component(_)) => in_component(payload, bytes, &mut levels, largest, tally)?,
+                None => {}
+            },
+        }
+    }
+    Ok(())
+}
+
+fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Result<(), Exceeded> {
+    match payload {
+        Payload::TypeSection(section) => {
+            for group in section.into_iter().map_while(Result::ok) {
+                types::group(&group, tally, |arity| module.types.push(arity))?;
+            }
+        }
+        Payload::ImportSection(section) => {
+            for import in section.into_imports().map_while(Result::ok) {
+                tally.add(Figure::Imports, 1)?;
+                match import.ty {
+                    TypeRef::Func(index) | TypeRef::FuncExact(index) => {
+                        module.functions.push(index);
+                        module.imported += 1;
+                    }
+                    TypeRef::Table(table) => {
+                        tally.most(Figure::TableElements, table.initial)?;
+                    }
+                    TypeRef::Memory(_) | TypeRef::Global(_) | TypeRef::Tag(_) => {}
+                }
+            }
+        }
+        Payload::FunctionSection(section) => {
+            for index in section.into_iter().map_while(Result::ok) {
+                tally.add(Figure::Functions, 1)?;
+                module.functions.push(index);
+            }
+        }
+        Payload::TableSection(section) => {
+            for table in section.into_iter().map_while(Result::ok) {
+                tally.add(Figure::Tables, 1)?;
+                tally.most(Figure::TableElements, table.ty.initial)?;
+            }
+        }
+        Payload::MemorySection(section) => tally.add(Figure::Memories, u64::from(section.count()))?,
+        Payload::GlobalSection(section) => tally.add(Figure::Globals, u64::from(section.count()))?,
+        Payload::ExportSection(section) => tally.add(Figure::Exports, u64::from(section.count()))?,
+        Payload::DataSection(section) => tally.add(Figure::Segments, u64::from(section.count()))?,
+        Payload::ElementSection(section) => {
+            for segment in section.into_iter().map_while(Result::ok) {
+                tally.add(Figure::Segments, 1)?;
+                let elements = match segment.items {
+                    ElementItems::Functions(items) => items.count(),
+                    ElementItems::Expressions(_, items) => items.count(),
+                };
+                tally.add(Figure::SegmentElements, u64::from(elements))?;
+            }
+        }
+        Payload::CodeSectionEntry(body) => {
+            module.bodies += 1;
+            body::count(&body, module, tally)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn in_component(
+    payload: Payload<'_>,
+    bytes: &[u8],
+    levels: &mut [Level],
+    largest: u64,
+    tally: &mut Tally,
+) -> Result<(), Exceeded> {
+    match payload {
+        Payload::CoreTypeSection(section) => {
+            for core in section.into_iter().map_while(Result::ok) {
+                types::core(&core, tally)?;
+            }
+        }
+        Payload::ComponentTypeSection(section) => {
+            let range = section.range();
+            types::section(bytes.get(range.clone()).unwrap_or_default(), range.start, tally)?;
+        }
+        Payload::InstanceSection(section) => {
+            for instance in section.into_iter().map_while(Result::ok) {
+                match instance {
+                    Instance::Instantiate { args, .. } => {
+                        tally.add(Figure::Exports, args.len() as u64)?;
+                        makes(levels, 1, tally)?;
+                    }
+                    Instance::FromExports(exports) => tally.add(Figure::Exports, exports.len() as u64)?,
+                }
+            }
+        }
+        Payload::ComponentInstanceSection(section) => {
+            for instance in section.into_iter().map_while(Result::ok) {
+                match instance {
+                    ComponentInstance::Instantiate { component_index, args } => {
+                        tally.add(Figure::Exports, 1 + args.len() as u64)?;
+                        let made = component(levels, 0, component_index).unwrap_or(largest);
+                        makes(levels, made, tally)?;
+                    }
+                    ComponentInstance::FromExports(exports) => {
+                        tally.add(Figure::Exports, exports.len() as u64)?;
+                    }
+                }
+            }
+        }
+        Payload::ComponentAliasSection(section) => {
+            for alias in section.into_iter().map_while(Result::ok) {
+                tally.add(Figure::Exports, 1)?;
+                match alias {
+                    ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                        let made = component(levels, count as usize, index).unwrap_or(largest);
+                        names(levels, made);
+                    }
+                    ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
+                        names(levels, largest);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Payload::ComponentImportSection(section) => {
+            for import in section.into_iter().map_while(Result::ok) {
+                tally.add(Figure::Imports, 1)?;
+                if matches!(import.ty, ComponentTypeRef::Component(_)) {
+                    names(levels, largest);
+                }
+            }
+        }
+        Payload::ComponentExportSection(section) => {
+            for export in section.into_iter().map_while(Result::ok) {
+                tally.add(Figure::Exports, 1)?;
+                if export.kind == ComponentExternalKind::Component {
+                    let made = component(levels, 0, export.index).unwrap_or(largest);
+                    names(levels, made);
+                }
+            }
+        }
+        Payload::ComponentCanonicalSection(section) => {
+            tally.add(Figure::Canonicals, u64::from(section.count()))?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// How many core instances a component makes that can be named here, or in a component around it.
+fn component(levels: &[Level], outward: usize, index: u32) -> Option<u64> {
+    let at = levels.len().checked_sub(outward.checked_add(1)?)?;
+    match levels.get(at)? {
+        Level::Component(open) => open.components.get(index as usize).copied(),
+        Level::Module(_) => None,
+    }
+}
+
+/// The component that is being read can name one more that makes so many core instances.
+fn names(levels: &mut [Level], made: u64) {
+    if let Some(Level::Component(open)) = levels.last_mut() {
+        open.components.push(made);
+    }
+}
+
+/// The component that is being read makes so many more core instances. One that is over the cap by itself counts even
+/// where nothing instantiates it.
+fn makes(levels: &mut [Level], made: u64, tally: &mut Tally) -> Result<(), Exceeded> {
+    let Some(Level::Component(open)) = levels.last_mut() else { return Ok(()) };
+    open.instances = open.instances.saturating_add(made);
+    tally.most(Figure::CoreInstances, open.instances)
+}

@@ -1,0 +1,184 @@
+//! The figures, and their caps.
+
+use std::fmt;
+
+/// Something that is counted in a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Figure {
+    /// Bytes of the whole.
+    Bytes,
+    /// Components inside of components, one in the other.
+    Depth,
+    /// Core modules and components in the binary.
+    Parts,
+    /// Core instances, also those that nested components make each time they are instantiated.
+    CoreInstances,
+    /// Memories of all core modules.
+    Memories,
+    /// Tables of all core modules.
+    Tables,
+    /// Elements that one table starts with.
+    TableElements,
+    /// Types, core and component, with the parts that they are made of.
+    Types,
+    /// Types of components and instances, one in the other.
+    TypeDepth,
+    /// Imports, core and component.
+    Imports,
+    /// Exports, aliases and arguments of instances.
+    Exports,
+    /// Functions of the canonical ABI.
+    Canonicals,
+    /// Globals of all core modules.
+    Globals,
+    /// Data and element segments.
+    Segments,
+    /// Elements of all element segments.
+    SegmentElements,
+    /// Functions of all core modules.
+    Functions,
+    /// Bytes of one function.
+    FunctionBytes,
+    /// Instructions of one function.
+    FunctionInstructions,
+    /// Places of one function where control begins, branches or joins.
+    FunctionBlocks,
+    /// Loops of one function.
+    FunctionLoops,
+    /// Blocks of one function, one in the other.
+    FunctionDepth,
+    /// Locals of one function, its parameters included.
+    FunctionLocals,
+    /// Locals times blocks of one function: where the compiler keeps what each local is.
+    FunctionJoins,
+    /// Values that the calls, blocks and branches of one function take and give.
+    FunctionValues,
+    /// Instructions of all functions.
+    Instructions,
+    /// Places of all functions where control begins, branches or joins.
+    Blocks,
+    /// Locals of all functions.
+    Locals,
+    /// Values that the calls, blocks and branches of all functions take and give.
+    Values,
+}
+
+impl Figure {
+    /// All figures.
+    pub const ALL: [Self; 28] = [
+        Self::Bytes,
+        Self::Depth,
+        Self::Parts,
+        Self::CoreInstances,
+        Self::Memories,
+        Self::Tables,
+        Self::TableElements,
+        Self::Types,
+        Self::TypeDepth,
+        Self::Imports,
+        Self::Exports,
+        Self::Canonicals,
+        Self::Globals,
+        Self::Segments,
+        Self::SegmentElements,
+        Self::Functions,
+        Self::FunctionBytes,
+        Self::FunctionInstructions,
+        Self::FunctionBlocks,
+        Self::FunctionLoops,
+        Self::FunctionDepth,
+        Self::FunctionLocals,
+        Self::FunctionJoins,
+        Self::FunctionValues,
+        Self::Instructions,
+        Self::Blocks,
+        Self::Locals,
+        Self::Values,
+    ];
+
+    /// The most that is taken.
+    pub const fn cap(self) -> u64 {
+        self.entry().1
+    }
+
+    /// What is counted, in the plural.
+    pub const fn what(self) -> &'static str {
+        self.entry().0
+    }
+
+    const fn entry(self) -> (&'static str, u64) {
+        match self {
+            Self::Bytes => ("bytes", 64 << 20),
+            Self::Depth => ("components inside of each other", 16),
+            Self::Parts => ("core modules and components", 256),
+            Self::CoreInstances => ("core instances", crate::config::MAX_CORE_INSTANCES as u64),
+            Self::Memories => ("memories", crate::config::MAX_MEMORIES as u64),
+            Self::Tables => ("tables", crate::config::MAX_TABLES as u64),
+            Self::TableElements => ("elements in one table", crate::config::MAX_TABLE_ELEMENTS as u64),
+            Self::Types => ("types and parts of types", 100_000),
+            Self::TypeDepth => ("types inside of each other", 100),
+            Self::Imports => ("imports", 20_000),
+            Self::Exports => ("exports, aliases and arguments", 50_000),
+            Self::Canonicals => ("canonical functions", 2_000),
+            Self::Globals => ("globals", 10_000),
+            Self::Segments => ("data and element segments", 50_000),
+            Self::SegmentElements => ("elements of segments", 100_000),
+            Self::Functions => ("functions", 30_000),
+            Self::FunctionBytes => ("bytes in one function", 1 << 20),
+            Self::FunctionInstructions => ("instructions in one function", 300_000),
+            Self::FunctionBlocks => ("blocks and branches in one function", 20_000),
+            Self::FunctionLoops => ("loops in one function", 2_000),
+            Self::FunctionDepth => ("blocks inside of each other", 2_000),
+            Self::FunctionLocals => ("locals in one function", 5_000),
+            Self::FunctionJoins => ("locals times blocks in one function", 2_000_000),
+            Self::FunctionValues => ("values of calls, blocks and branches in one function", 100_000),
+            Self::Instructions => ("instructions", 10_000_000),
+            Self::Blocks => ("blocks and branches", 1_500_000),
+            Self::Locals => ("locals", 500_000),
+            Self::Values => ("values of calls, blocks and branches", 2_000_000),
+        }
+    }
+}
+
+/// A component has more of something than is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it has {found} {}; at most {} are taken", .figure.what(), .figure.cap())]
+pub struct Exceeded {
+    /// What there is too much of.
+    pub figure: Figure,
+    /// How many there are at the place where counting ended.
+    pub found: u64,
+}
+
+/// What has been counted so far.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally([u64; Figure::ALL.len()]);
+
+impl Tally {
+    /// So many more.
+    pub(crate) fn add(&mut self, figure: Figure, more: u64) -> Result<(), Exceeded> {
+        let total = self.0[figure as usize].saturating_add(more);
+        self.most(figure, total)
+    }
+
+    /// So many in one place; the place with the most counts.
+    pub(crate) fn most(&mut self, figure: Figure, found: u64) -> Result<(), Exceeded> {
+        let most = &mut self.0[figure as usize];
+        *most = found.max(*most);
+        if found > figure.cap() { Err(Exceeded { figure, found }) } else { Ok(()) }
+    }
+
+    /// What has been counted.
+    #[cfg(test)]
+    pub(crate) fn of(&self, figure: Figure) -> u64 {
+        self.0[figure as usize]
+    }
+}
+
+impl fmt::Debug for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(Figure::ALL.iter().map(|figure| (figure.what(), self.0[*figure as usize])))
+            .finish()
+    }
+}

@@ -1,0 +1,130 @@
+//! The figures of types.
+
+use wasmparser::{
+    BinaryReader, ComponentAlias, ComponentDefinedType, ComponentExternName, ComponentImport, ComponentType,
+    ComponentTypeRef, CompositeInnerType, CoreType, ModuleTypeDeclaration, RecGroup,
+};
+
+use super::body::Arity;
+use super::figure::{Exceeded, Figure, Tally};
+
+/// A type that has parts, or the declarations inside of one.
+const COMPONENT: u8 = 0x41;
+const INSTANCE: u8 = 0x42;
+
+/// Why reading ended before the section did.
+enum Stop {
+    Exceeded(Exceeded),
+    /// It is not valid: the compiler will say why.
+    Invalid,
+}
+
+impl From<Exceeded> for Stop {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::Exceeded(exceeded)
+    }
+}
+
+impl From<wasmparser::BinaryReaderError> for Stop {
+    fn from(_: wasmparser::BinaryReaderError) -> Self {
+        Self::Invalid
+    }
+}
+
+/// Counts a section of component types. wasmparser's own reader calls itself for each type inside of another and has no
+/// bound for that: so the nesting is followed here, where it has one.
+pub(super) fn section(bytes: &[u8], offset: usize, tally: &mut Tally) -> Result<(), Exceeded> {
+    let mut reader = BinaryReader::new(bytes, offset);
+    let mut all = || -> Result<(), Stop> {
+        for _ in 0..reader.read_var_u32()? {
+            component_type(&mut reader, 1, tally)?;
+        }
+        Ok(())
+    };
+    match all() {
+        Err(Stop::Exceeded(exceeded)) => Err(exceeded),
+        Ok(()) | Err(Stop::Invalid) => Ok(()),
+    }
+}
+
+fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) -> Result<(), Stop> {
+    tally.most(Figure::TypeDepth, depth)?;
+    let first = reader.clone().read_u8()?;
+    if first != COMPONENT && first != INSTANCE {
+        tally.add(Figure::Types, 1 + parts(&reader.read()?))?;
+        return Ok(());
+    }
+    reader.read_u8()?;
+    tally.add(Figure::Types, 1)?;
+    for _ in 0..reader.read_var_u32()? {
+        tally.add(Figure::Types, 1)?;
+        match reader.read_u8()? {
+            0x00 => core(&reader.read()?, tally)?,
+            0x01 => component_type(reader, depth + 1, tally)?,
+            0x02 => drop(reader.read::<ComponentAlias<'_>>()?),
+            0x03 => drop(reader.read::<ComponentImport<'_>>()?),
+            0x04 => {
+                reader.read::<ComponentExternName<'_>>()?;
+                reader.read::<ComponentTypeRef>()?;
+            }
+            _ => return Err(Stop::Invalid),
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a type that has no other type inside of it: it names them.
+fn parts(component: &ComponentType<'_>) -> u64 {
+    let parts = match component {
+        ComponentType::Defined(defined) => match defined {
+            ComponentDefinedType::Record(fields) => fields.len(),
+            ComponentDefinedType::Variant(cases) => cases.len(),
+            ComponentDefinedType::Tuple(types) => types.len(),
+            ComponentDefinedType::Flags(names) | ComponentDefinedType::Enum(names) => names.len(),
+            _ => 1,
+        },
+        ComponentType::Func(function) => function.params.len() + 1,
+        ComponentType::Component(declarations) => declarations.len(),
+        ComponentType::Instance(declarations) => declarations.len(),
+        ComponentType::Resource { .. } => 1,
+    };
+    parts as u64
+}
+
+/// Counts a core type of a component.
+pub(super) fn core(core: &CoreType<'_>, tally: &mut Tally) -> Result<(), Exceeded> {
+    match core {
+        CoreType::Rec(types) => group(types, tally, |_| ()),
+        CoreType::Module(declarations) => {
+            tally.add(Figure::Types, declarations.len() as u64)?;
+            for declaration in declarations {
+                if let ModuleTypeDeclaration::Type(types) = declaration {
+                    group(types, tally, |_| ())?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Counts core types, and tells how many values each of them takes and gives.
+pub(super) fn group(
+    types: &RecGroup,
+    tally: &mut Tally,
+    mut each: impl FnMut(Arity),
+) -> Result<(), Exceeded> {
+    for ty in types.types() {
+        let (parts, arity) = match &ty.composite_type.inner {
+            CompositeInnerType::Func(function) => {
+                let count = |values: &[wasmparser::ValType]| u32::try_from(values.len()).unwrap_or(u32::MAX);
+                let arity = Arity { params: count(function.params()), results: count(function.results()) };
+                (arity.both(), arity)
+            }
+            CompositeInnerType::Struct(fields) => (fields.fields.len() as u64, Arity::default()),
+            CompositeInnerType::Array(_) | CompositeInnerType::Cont(_) => (1, Arity::default()),
+        };
+        tally.add(Figure::Types, 1 + parts)?;
+        each(arity);
+    }
+    Ok(())
+}
