@@ -11,6 +11,7 @@ mod interrupted;
 mod items;
 mod making;
 mod nested;
+mod pins;
 mod place;
 mod readme;
 mod sessions;

@@ -196,6 +196,7 @@ fn setup(graph: &Graph, run: &str) -> Result<Setup> {
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"])?)),
         graphs: Arc::default(),
         pins: Digest::of_bytes(b"bench"),
+        accepted: Vec::new(),
         durability: graph.durability,
         max_steps: None,
         max_concurrency: None,

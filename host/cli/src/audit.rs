@@ -20,6 +20,8 @@ pub struct Audit {
     pub records: u64,
     /// The newest checkpoint of the run itself: its record digest and its result digest.
     pub newest: Option<(Digest, ResultDigest)>,
+    /// Changes of what it is pinned to that its host has accepted.
+    pub accepted: u64,
     /// Entries of its history, those that were removed included.
     pub entries: u64,
     /// How many child runs it has, at any depth.
@@ -52,6 +54,7 @@ pub fn audit(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> R
         checkpoints: 0,
         records: 0,
         newest: None,
+        accepted: 0,
         child_runs: 0,
         entries: history.entries,
         begins: None,
@@ -99,6 +102,9 @@ fn chain(
             return Err(untold(record));
         }
         found.checkpoints += 1;
+        if namespace.is_empty() {
+            found.accepted += checkpoint.accepted.len() as u64;
+        }
         reached |= begins.as_ref().is_some_and(|begins| begins.newest == record.digest);
         newest = Some((checkpoint, record.digest));
         Ok(())
@@ -114,7 +120,15 @@ fn chain(
         let under = match &opened {
             Record::Task(task) => task.checkpoint,
             Record::Answers(answers) => answers.checkpoint,
-            Record::Status(status) => status.checkpoint,
+            Record::Status(status) => {
+                verifier
+                    .accepted(&status.accepted)
+                    .map_err(|error| runs::broken(run, record.sequence, &error))?;
+                if namespace.is_empty() {
+                    found.accepted += status.accepted.len() as u64;
+                }
+                status.checkpoint
+            }
             Record::Checkpoint(_) => record.digest,
         };
         if newest.as_ref().map(|(_, digest)| *digest) != Some(under) {

@@ -93,7 +93,8 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
     }
 }
 
-fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
+/// The refusal of a graph whose signature does not hold.
+pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     let shown = project::shown(path);
     let help = match refusal {
         TextRefusal::UnknownKey(_) => {

@@ -87,7 +87,7 @@ impl Scene {
             None => Manifest::deny_all(),
         };
         let engine = engine(context)?;
-        let pins = Pins {
+        let mut pins = Pins {
             graph_file: around,
             caps_file: caps.map(absolute),
             trust_files: sources.trust.iter().map(|path| absolute(path)).collect(),
@@ -97,16 +97,12 @@ impl Scene {
             graph_text: kept_text(&file.graph.document).0,
             manifest_text: kept_text(&manifest.to_json()).0,
             manifest: manifest.digest(),
-            engine: engine.digest(),
-            graphs: std::collections::BTreeMap::new(),
-            components: std::collections::BTreeMap::new(),
-            texts: std::collections::BTreeMap::new(),
-            grants: std::collections::BTreeMap::new(),
+            ..Pins::of_nothing(engine.digest())
         };
         let subgraphs =
             Subgraphs::resolve(&file.graph, Graphs::new(), &places, &trust, &manifest, |_| false)?;
-        let mut pins = pins;
         pins.of_graphs(&subgraphs.graphs);
+        pins.of_signed_graphs(Some(&file.standing), &subgraphs.files);
         let components = components(engine, places, trust, manifest, sources.allow_unsigned);
         Ok(Self { file, subgraphs, components, pins })
     }
@@ -284,6 +280,7 @@ pub fn begin(
         graphs: Arc::new(subgraphs.graphs),
         seed,
         pins: pins_digest,
+        accepted: Vec::new(),
         durability,
         max_steps: start.max_steps,
         max_concurrency: None,

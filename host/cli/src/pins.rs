@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::Graph;
 use graph_core::json;
+use graph_core::trust::{KeyId, Standing, TextStanding};
 use graph_core::walker::Graphs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::graph_file::GraphFile;
 use crate::preflight::Plan;
 use crate::texts::{self, Text};
 
@@ -45,6 +47,9 @@ pub struct Pins {
     /// The knowledge and directives that the graph names, as `knowledge acme/x.md`: the text without its signature line.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub texts: BTreeMap<String, Digest>,
+    /// The keys whose signatures counted: by component id, by text as above, and for graphs under `graph` and `graph ID`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub signers: BTreeMap<String, Vec<KeyId>>,
     /// The effective grants, by node.
     pub grants: BTreeMap<String, Digest>,
 }
@@ -60,6 +65,48 @@ pub struct PinnedGraph {
 }
 
 impl Pins {
+    /// Pins of a run that uses nothing.
+    pub fn of_nothing(engine: Digest) -> Self {
+        let nothing = Digest::of_bytes(b"");
+        Self {
+            graph_file: PathBuf::new(),
+            caps_file: None,
+            trust_files: Vec::new(),
+            item_folders: Vec::new(),
+            project: None,
+            allow_unsigned: false,
+            graph_text: nothing,
+            manifest_text: nothing,
+            manifest: nothing,
+            engine,
+            graphs: BTreeMap::new(),
+            components: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            signers: BTreeMap::new(),
+            grants: BTreeMap::new(),
+        }
+    }
+
+    /// Takes over who has signed the graph, and the graphs inside of it, as far as they were found.
+    pub fn of_signed_graphs<'g>(
+        &mut self,
+        graph: Option<&TextStanding>,
+        inside: impl IntoIterator<Item = (&'g String, &'g GraphFile)>,
+    ) {
+        let inside = inside.into_iter().map(|(id, file)| (format!("graph {id}"), &file.standing));
+        for (item, standing) in graph.map(|standing| ("graph".to_owned(), standing)).into_iter().chain(inside)
+        {
+            self.signed(item, standing);
+        }
+    }
+
+    fn signed(&mut self, item: String, standing: &TextStanding) {
+        match standing {
+            TextStanding::Signed { key, .. } => self.signers.insert(item, vec![key.id]),
+            _ => self.signers.remove(&item),
+        };
+    }
+
     /// Takes over the graphs that nodes may start.
     pub fn of_graphs(&mut self, graphs: &Graphs) {
         let pinned = |graph: &Graph| PinnedGraph { text: kept_text(&graph.document).0, graph: graph.digest };
@@ -72,9 +119,19 @@ impl Pins {
             item.as_ref().ok().map(|admitted| (id.clone(), *admitted.verified.digest()))
         });
         self.components = components.collect();
+        for (id, item) in &plan.items {
+            match item.as_ref().map(|admitted| admitted.verified.standing()) {
+                Ok(Standing::Signed { key, .. }) => self.signers.insert(id.clone(), vec![key.id]),
+                _ => self.signers.remove(id),
+            };
+        }
         let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
         let key = |text: &Text| texts::key(text.item_type, &text.id, text.format);
-        self.texts = texts.map(|text| (key(text), text.digest)).collect();
+        self.texts = texts.clone().map(|text| (key(text), text.digest)).collect();
+        // One that is known from the run alone was signed as it was when the run began.
+        for text in texts.filter(|text| text.file.is_some()) {
+            self.signed(key(text), &text.standing);
+        }
         let grants = plan
             .nodes
             .iter()
@@ -94,48 +151,6 @@ impl Pins {
     pub fn read(text: &str) -> Result<Self> {
         serde_json::from_str(text)
             .map_err(|error| Error::integrity(format!("what the run is pinned to cannot be read: {error}")))
-    }
-
-    /// What differs in the components, texts and grants, a line each.
-    pub fn differences(&self, now: &Self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (id, digest) in &self.components {
-            match now.components.get(id) {
-                Some(found) if found == digest => {}
-                Some(found) => {
-                    lines.push(format!("component `{id}` was {} and is {}", digest.short(), found.short()));
-                }
-                None => lines.push(format!("component `{id}` ({}) is not there any more", digest.short())),
-            }
-        }
-        lines.extend(
-            now.components
-                .keys()
-                .filter(|id| !self.components.contains_key(*id))
-                .map(|id| format!("component `{id}` is new")),
-        );
-        for (text, digest) in &self.texts {
-            match now.texts.get(text) {
-                Some(found) if found == digest => {}
-                Some(found) => {
-                    lines.push(format!("the {text} was {} and is {}", digest.short(), found.short()));
-                }
-                None => lines.push(format!("the {text} ({}) is not used any more", digest.short())),
-            }
-        }
-        let new = now.texts.keys().filter(|text| !self.texts.contains_key(*text));
-        lines.extend(new.map(|text| format!("the {text} is new")));
-        if lines.is_empty() {
-            let changed = self.grants.iter().filter(|(node, grant)| now.grants.get(*node) != Some(grant));
-            lines.extend(changed.map(|(node, _)| format!("what node `{node}` is granted has changed")));
-        }
-        if self.engine != now.engine {
-            lines.push(
-                "this version of graph-host runs components with another engine: results and fuel may differ"
-                    .to_owned(),
-            );
-        }
-        lines
     }
 }
 

@@ -203,6 +203,17 @@ impl Plan {
         Self { nodes, items, texts }
     }
 
+    /// The nodes that use each component, by item id.
+    pub fn users(&self) -> BTreeMap<String, Vec<String>> {
+        let mut users: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for node in &self.nodes {
+            if let PlannedId::Literal(id) = &node.item {
+                users.entry(id.clone()).or_default().push(node.name.clone());
+            }
+        }
+        users
+    }
+
     /// Nodes whose dispatch the manifest does not permit.
     pub fn not_permitted(&self) -> impl Iterator<Item = &PlannedNode> {
         self.nodes.iter().filter(|node| node.dispatch == Some(false))

@@ -1,31 +1,29 @@
 //! From a stored run to one that can be driven on.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
-use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
-use graph_core::record::InterruptRecord;
-use graph_core::trust::{SigningKey, TrustStore};
+use graph_core::record::{Accepted, InterruptRecord};
+use graph_core::trust::SigningKey;
 use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
-use similar::TextDiff;
 
+use crate::changes::{self, Present};
 use crate::context::{Context, now};
 use crate::error::{Error, Result};
+use crate::exit::Exit;
 use crate::items::Places;
-use crate::launch::{Ready, components, drive_with, engine, manifest_now};
+use crate::kept::Kept;
+use crate::launch::{Ready, components, drive_with, engine};
 use crate::output::printable;
 use crate::pins::{Pins, kept_text};
 use crate::preflight::Plan;
 use crate::project;
 use crate::runs;
-use crate::subgraphs::Subgraphs;
 use crate::trust;
 
 /// A run that has been restored.
@@ -56,14 +54,6 @@ impl Resumable {
     }
 }
 
-/// What a run was begun with, from the store.
-pub(crate) struct Kept {
-    pub(crate) graph: Graph,
-    pub(crate) graphs: Graphs,
-    pub(crate) manifest: Manifest,
-    pub(crate) pins: Pins,
-}
-
 /// Takes a run, checks what it goes on from and what has changed around it, and restores it.
 pub async fn reopen(
     name: &str,
@@ -92,40 +82,38 @@ pub async fn reopen(
         ))
         .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT")));
     }
-    if let Some(Restored { checkpoint, .. }) = restored.as_ref().map(|tree| &tree.root) {
-        // What is signed counts, whatever the row says.
-        (row.graph, row.pins, row.inputs, row.seed) =
-            (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
+    if let Some(tree) = &restored {
+        pinned_by(&mut row, &tree.root);
     }
     let kept = Kept::read(&*store, &row)?;
 
-    let mut changes = Vec::new();
-    let graph = graph_now(&kept, accept_changes, &mut changes)?;
-    let manifest = manifest_changes(&kept, accept_changes, &mut changes)?;
-    let engine = engine(context)?;
-    let mut pins = Pins {
-        engine: engine.digest(),
-        graph_text: kept_text(&graph.document).0,
-        manifest_text: kept_text(&manifest.to_json()).0,
-        manifest: manifest.digest(),
-        ..kept.pins.clone()
-    };
+    let mut pins = kept.pins.clone();
     let trust = trust::load(&context.home, &pins.trust_files, context.output)?;
+    let mut present = Present { kept: &kept, accept: accept_changes, trust: &trust, changes: Vec::new() };
+    let graph = Arc::new(present.graph(&mut pins)?);
+    let manifest = present.manifest()?;
     let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
-    let graphs = graphs_now(&kept, &graph, accept_changes, &mut changes, &places, &trust, &manifest)?;
+    let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
+    let mut changes = present.changes;
+    let engine = engine(context)?;
+    pins.engine = engine.digest();
+    pins.graph_text = kept_text(&graph.document).0;
+    (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
     pins.of_graphs(&graphs);
-    let graphs = Arc::new(graphs);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
-    let graph = Arc::new(graph);
     let plan = Plan::make(&graph, &graphs, &components).await;
     pins.of_plan(&plan);
-    // Where graph or manifest have changed, what is granted follows from that.
-    if changes.is_empty() {
-        changes.extend(kept.pins.differences(&pins));
+    if let Some(error) = not_let_in(&run, &kept.pins, &plan) {
+        return Err(error);
     }
-    if !changes.is_empty() && !accept_changes {
+    // Where graph or manifest have changed, what is granted follows from that.
+    changes.extend(changes::of_pins(&kept.pins, &pins, &plan.users(), changes.is_empty()));
+    if changes.is_empty() {
+        // What is new beside it, such as a signature where there was none, takes nothing away.
+        pins = kept.pins.clone();
+    } else if !accept_changes {
         return Err(changed(&run, &changes));
     }
     if let Some(error) =
@@ -139,7 +127,18 @@ pub async fn reopen(
     let standing = standing(restored.as_ref().map(|tree| &tree.root));
     let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
-    let setup = Setup { pins: pins_digest, ..setup(&row, &components.manifest, &graphs, inputs.clone()) };
+    let mut setup = Setup { pins: pins_digest, ..setup(&row, &components.manifest, &graphs, inputs.clone()) };
+    // Of a run that begins anew nothing says yet what it is pinned to.
+    if pins_digest != row.pins && !from_the_start {
+        setup.accepted.push(Accepted {
+            after: pins_digest,
+            at: now(),
+            before: row.pins,
+            by: key.id(),
+            changes: changes.clone(),
+            graph: graph.digest,
+        });
+    }
     let walker = walker(&graph, setup, restored)?;
     let summary = walker.summary();
     let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
@@ -168,6 +167,43 @@ pub async fn reopen(
         steps: summary.steps,
         accepted: changes,
         plan_notices,
+    })
+}
+
+/// What is signed counts, whatever the row says: the checkpoint, and what was accepted under it.
+pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
+    let checkpoint = &restored.checkpoint;
+    (row.graph, row.pins, row.inputs, row.seed) =
+        (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
+    if let Some(accepted) = restored.status.as_ref().and_then(|status| status.accepted.last()) {
+        (row.graph, row.pins) = (accepted.graph, accepted.after);
+    }
+}
+
+/// The refusal to go on with items that the run was begun with and that are not let in any more: changed without being
+/// signed again, or signed with a key that does not count any more. No acceptance helps against that.
+fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
+    let users = plan.users();
+    let components = plan.items.iter().filter(|(id, _)| kept.components.contains_key(*id));
+    let components = components.filter_map(|(id, item)| {
+        let problem = item.as_ref().err().filter(|problem| problem.exit == Exit::Integrity)?;
+        let nodes: Vec<_> = users.get(id)?.iter().map(|node| format!("`{node}`")).collect();
+        Some((format!("node {}: {}", nodes.join(", "), problem.message), problem.help.clone()))
+    });
+    let texts = plan.texts.iter().filter_map(|((item_type, id), text)| {
+        let problem = text.as_ref().err().filter(|problem| problem.exit == Exit::Integrity)?;
+        Some((format!("{item_type} `{id}`: {}", problem.message), problem.help.clone()))
+    });
+    let problems: Vec<_> = components.chain(texts).collect();
+    let (_, help) = problems.first()?;
+    let lines: Vec<_> = problems.iter().map(|(line, _)| format!("\n- {}", printable(line))).collect();
+    let refusals: Vec<_> = problems.iter().map(|(line, _)| line).collect();
+    let error =
+        Error::integrity(format!("run {run} cannot go on with what it was begun with:{}", lines.concat()))
+            .details(serde_json::json!({ "refusals": refusals }));
+    Some(match help {
+        Some(help) => error.help(help.clone()),
+        None => error,
     })
 }
 
@@ -211,9 +247,8 @@ pub(crate) fn bare_walker(
     let mut row = row.clone();
     let key = own_key(&row, context)?;
     let restored = runs::restore(store, &row.run_id, key.verifying_key())?;
-    if let Some(Restored { checkpoint, .. }) = restored.as_ref().map(|tree| &tree.root) {
-        (row.graph, row.pins, row.inputs, row.seed) =
-            (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
+    if let Some(tree) = &restored {
+        pinned_by(&mut row, &tree.root);
     }
     let kept = Kept::read(store, &row)?;
     let inputs: Value = serde_json::from_str(&runs::snapshot(store, &row.inputs, "the inputs")?)
@@ -249,6 +284,7 @@ pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>
         graphs: Arc::clone(graphs),
         seed: row.seed,
         pins: row.pins,
+        accepted: Vec::new(),
         durability: row.durability,
         max_steps: row.max_steps,
         max_concurrency: None,
@@ -268,42 +304,6 @@ pub(crate) fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<Restored
     })
 }
 
-impl Kept {
-    pub(crate) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Self> {
-        let unreadable = |what: &str, error: &dyn std::fmt::Display| {
-            Error::integrity(format!("{what} that run {} keeps cannot be read: {error}", row.run_id))
-        };
-        let pins = Pins::read(&runs::snapshot(store, &row.pins, "what it is pinned to")?)?;
-        if pins.text()?.0 != row.pins {
-            return Err(unreadable("what it is pinned to", &"it was changed in the store"));
-        }
-        let document: Value = serde_json::from_str(&runs::snapshot(store, &pins.graph_text, "the graph")?)
-            .map_err(|error| unreadable("the graph", &error))?;
-        let graph = load_snapshot(&document).map_err(|error| unreadable("the graph", &error))?;
-        if graph.digest != row.graph {
-            return Err(unreadable("the graph", &"it was changed in the store"));
-        }
-        let mut graphs = Graphs::new();
-        for (id, pinned) in &pins.graphs {
-            let what = format!("the graph `{id}`");
-            let text = runs::snapshot(store, &pinned.text, &what)?;
-            let document: Value = serde_json::from_str(&text).map_err(|error| unreadable(&what, &error))?;
-            let graph = load_snapshot(&document).map_err(|error| unreadable(&what, &error))?;
-            if graph.digest != pinned.graph || kept_text(&document).0 != pinned.text {
-                return Err(unreadable(&what, &"it was changed in the store"));
-            }
-            graphs.insert(id.clone(), Arc::new(graph));
-        }
-        let manifest: Manifest =
-            serde_json::from_str(&runs::snapshot(store, &pins.manifest_text, "the manifest")?)
-                .map_err(|error| unreadable("the manifest", &error))?;
-        if manifest.digest() != pins.manifest {
-            return Err(unreadable("the manifest", &"it was changed in the store"));
-        }
-        Ok(Self { graph, graphs, manifest, pins })
-    }
-}
-
 /// The refusal of an operation on a run that has ended.
 pub fn finished(row: &RunRow) -> Error {
     Error::of_run(
@@ -319,103 +319,4 @@ fn changed(run: &str, changes: &[String]) -> Error {
     Error::integrity(format!("run {run} was begun with something else:{}", lines.concat()))
         .details(serde_json::json!({ "changes": changes }))
         .help("put back what has changed, or go on with it as it is now: --accept-changes")
-}
-
-/// The graph to go on with: the one kept, or, where a change is accepted, the one on disk.
-fn graph_now(kept: &Kept, accept: bool, changes: &mut Vec<String>) -> Result<Graph> {
-    let keep = || load_snapshot(&kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
-    let path = &kept.pins.graph_file;
-    let Ok(text) = crate::text_file::read(path) else { return keep() };
-    match load(&project::shown(path), &text, &kept.graph.id) {
-        Ok(loaded) if loaded.graph.digest == kept.graph.digest => keep(),
-        Ok(loaded) => {
-            changes.push(format!(
-                "the graph {}:{}",
-                project::shown(path),
-                graph_difference(&kept.graph, &loaded.graph)
-            ));
-            if accept { Ok(loaded.graph) } else { keep() }
-        }
-        Err(problems) if accept => Err(problems.into()),
-        Err(problems) => {
-            changes.push(format!("the graph {} cannot be read any more: {problems}", project::shown(path)));
-            keep()
-        }
-    }
-}
-
-/// The graphs inside the graph to go on with: those kept, or, where changes are accepted, those on disk.
-fn graphs_now(
-    kept: &Kept,
-    graph: &Graph,
-    accept: bool,
-    changes: &mut Vec<String>,
-    places: &Places,
-    trust: &TrustStore,
-    manifest: &Manifest,
-) -> Result<Graphs> {
-    let now = match Subgraphs::resolve(graph, Graphs::new(), places, trust, manifest, |_| false) {
-        Ok(now) => now,
-        Err(error) if accept => return Err(error),
-        Err(error) => {
-            changes.push(format!("a graph inside the graph cannot be used any more: {}", error.message()));
-            return Ok(kept.graphs.clone());
-        }
-    };
-    let mut graphs = kept.graphs.clone();
-    for (id, graph) in now.graphs {
-        match kept.graphs.get(&id) {
-            Some(before) if before.digest == graph.digest => {}
-            Some(before) => {
-                let path = now.files.get(&id).map(|file| project::shown(&file.path)).unwrap_or_default();
-                changes.push(format!("the graph `{id}` ({path}):{}", graph_difference(before, &graph)));
-                if accept {
-                    graphs.insert(id, graph);
-                }
-            }
-            // One that is new matters only to what is new.
-            None if accept => {
-                graphs.insert(id, graph);
-            }
-            None => {}
-        }
-    }
-    Ok(graphs)
-}
-
-/// The lines that differ between two graphs.
-fn graph_difference(before: &Graph, now: &Graph) -> String {
-    const MOST: usize = 12;
-    let pretty = |graph: &Graph| serde_json::to_string_pretty(&*graph.document).unwrap_or_default();
-    let (before, now) = (pretty(before), pretty(now));
-    let diff = TextDiff::from_lines(&before, &now);
-    let lines: Vec<_> = diff
-        .iter_all_changes()
-        .filter(|change| change.tag() != similar::ChangeTag::Equal)
-        .map(|change| format!("\n{} {}", change.tag(), change.value().trim()))
-        .collect();
-    let more = lines.len().saturating_sub(MOST);
-    let mut shown: String = lines.into_iter().take(MOST).collect();
-    if more > 0 {
-        let _ = write!(shown, "\nand {more} more lines");
-    }
-    shown
-}
-
-fn manifest_changes(kept: &Kept, accept: bool, changes: &mut Vec<String>) -> Result<Manifest> {
-    let Some(path) = &kept.pins.caps_file else { return Ok(kept.manifest.clone()) };
-    let shown = project::shown(Path::new(path));
-    match manifest_now(path) {
-        Ok(None) => Ok(kept.manifest.clone()),
-        Ok(Some(now)) if now.digest() == kept.manifest.digest() => Ok(kept.manifest.clone()),
-        Ok(Some(now)) => {
-            changes.push(format!("the manifest {shown}: {}", kept.manifest.differences(&now).join("; ")));
-            Ok(if accept { now } else { kept.manifest.clone() })
-        }
-        Err(error) if accept => Err(error),
-        Err(error) => {
-            changes.push(format!("the manifest {shown} cannot be used any more: {}", error.message()));
-            Ok(kept.manifest.clone())
-        }
-    }
 }

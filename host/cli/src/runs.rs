@@ -101,7 +101,7 @@ fn restore_one(
     namespace: &str,
     key: VerifyingKey,
 ) -> Result<Option<Restored>> {
-    let (history, newest) = line(store, run, namespace, key)?;
+    let (history, newest, verifier) = line(store, run, namespace, key)?;
     let Some((checkpoint, digest)) = newest else { return Ok(None) };
     let mut restored = at_checkpoint(store, run, checkpoint, digest, history.into_newest())?;
     for record in store.pending(run, namespace)? {
@@ -110,7 +110,10 @@ fn restore_one(
         match opened {
             Record::Task(task) if task.checkpoint == digest => restored.pending.push(task),
             Record::Answers(record) if record.checkpoint == digest => restored.answers.push(record),
-            Record::Status(record) if record.checkpoint == digest => restored.status = Some(record),
+            Record::Status(record) if record.checkpoint == digest => {
+                verifier.accepted(&record.accepted).map_err(|error| broken(run, record.sequence, &error))?;
+                restored.status = Some(record);
+            }
             _ => {
                 return Err(Error::integrity(format!(
                     "a {} record of run {run} is not under its newest checkpoint",
@@ -129,7 +132,7 @@ pub fn restore_at(
     key: VerifyingKey,
     place: &Place,
 ) -> Result<Restored> {
-    let (history, _) = line(store, run, "", key)?;
+    let (history, ..) = line(store, run, "", key)?;
     let sequence = history
         .find(place)
         .map_err(|error| {
@@ -148,13 +151,13 @@ pub fn restore_at(
     }
 }
 
-/// All checkpoints of a run, checked: what led to each, and the newest with its record digest.
+/// All checkpoints of a run, checked: what led to each, the newest with its record digest, and what has checked them.
 fn line(
     store: &dyn CheckpointStore,
     run: &str,
     namespace: &str,
     key: VerifyingKey,
-) -> Result<(History, Option<(Checkpoint, Digest)>)> {
+) -> Result<(History, Option<(Checkpoint, Digest)>, ChainVerifier)> {
     let (mut verifier, begins) = verifier(store, run, namespace, key)?;
     let mut history = begins.as_ref().map(History::after).unwrap_or_default();
     let mut newest = None;
@@ -164,7 +167,7 @@ fn line(
         newest = Some((checkpoint, record.digest));
         Ok(())
     })?;
-    Ok((history, newest))
+    Ok((history, newest, verifier))
 }
 
 fn at_checkpoint(

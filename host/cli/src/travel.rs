@@ -17,7 +17,8 @@ use serde_json::Value;
 use crate::context::{Context, now};
 use crate::driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
 use crate::error::{Error, Result};
-use crate::resume::{self, Kept, finished, own_key};
+use crate::kept::Kept;
+use crate::resume::{self, finished, own_key, pinned_by};
 use crate::runs;
 
 /// A run after an edit, or a fork as it begins.
@@ -156,13 +157,6 @@ pub(crate) fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
     };
     pinned_by(&mut row, of);
     row
-}
-
-/// What is signed counts, whatever the row says.
-fn pinned_by(row: &mut RunRow, restored: &Restored) {
-    let checkpoint = &restored.checkpoint;
-    (row.graph, row.pins, row.inputs, row.seed) =
-        (checkpoint.graph, checkpoint.pins, checkpoint.inputs, checkpoint.seed);
 }
 
 /// The inputs that a run had at a checkpoint.

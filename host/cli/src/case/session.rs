@@ -252,6 +252,7 @@ impl<'c> Session<'c> {
             inputs,
             initial_state: options.state.clone(),
             pins: pins(&manifest),
+            accepted: Vec::new(),
             manifest,
             graphs,
             durability: options.durability.unwrap_or(graph.durability),

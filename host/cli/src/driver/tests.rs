@@ -216,6 +216,7 @@ fn driver(store: &Arc<Watched>, durability: Durability, last: &str, executor: Co
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap())),
         graphs: Arc::default(),
         pins: Digest::of_bytes(b"pins"),
+        accepted: Vec::new(),
         durability,
         max_steps: None,
         max_concurrency: None,

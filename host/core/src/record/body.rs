@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::accepted::Accepted;
 use super::edge::FiredEdge;
 use super::event::{TaskEvent, Wrote};
 use super::journal::AttemptJournal;
@@ -349,6 +350,9 @@ const fn is_zero(number: &u64) -> bool {
 /// A boundary of a run. It holds what changed; channel values lie beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
+    /// Changes of what the run is pinned to that were accepted since the checkpoint before, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
     /// The recorded time, which the next superstep's tasks read as their clock.
     pub at: Timestamp,
     /// For each half-filled barrier, the nodes that have arrived, in `wait_for` order.
@@ -612,6 +616,9 @@ pub struct InterruptRecord {
 /// The run has stopped short of its end, or goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusRecord {
+    /// Changes of what the run is pinned to that were accepted under this checkpoint, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
     /// When.
     pub at: Timestamp,
     /// The record digest of the checkpoint it is under.

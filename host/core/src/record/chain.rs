@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::accepted::{Accepted, follow};
 use super::body::{ChannelStamp, Checkpoint, Record};
 use super::pruning::Pruning;
 use super::signed::{DecodeError, SignedRecord};
@@ -10,7 +11,7 @@ use crate::digest::Digest;
 use crate::trust::VerifyingKey;
 
 /// A checkpoint does not follow from the ones before it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
     /// The record itself is bad.
     #[error(transparent)]
@@ -37,6 +38,14 @@ pub enum ChainError {
         /// The channel.
         channel: String,
     },
+    /// The run goes on with something else than before, and nobody has said so.
+    #[error(
+        "checkpoint {sequence} is pinned to something else than the one before it, and what was accepted does not lead there"
+    )]
+    Pins {
+        /// Its number.
+        sequence: u64,
+    },
     /// The result digest is not that of the contents.
     #[error("the result digest of checkpoint {sequence} does not match its contents")]
     Result {
@@ -52,13 +61,15 @@ pub struct ChainVerifier {
     /// Where the history begins, if its beginning was removed.
     begins: Option<(Digest, u64)>,
     last: Option<(Digest, u64)>,
+    /// What the newest checkpoint is pinned to.
+    pins: Option<Digest>,
     channels: BTreeMap<String, ChannelStamp>,
 }
 
 impl ChainVerifier {
     /// A verifier for a run whose records are signed with `key`.
     pub fn new(key: VerifyingKey) -> Self {
-        Self { key, begins: None, last: None, channels: BTreeMap::new() }
+        Self { key, begins: None, last: None, pins: None, channels: BTreeMap::new() }
     }
 
     /// A verifier for a run whose first checkpoints were removed, as the host has signed. The first one that is left
@@ -86,9 +97,25 @@ impl ChainVerifier {
         if checkpoint.result_digest() != checkpoint.result {
             return Err(ChainError::Result { sequence });
         }
+        let pins = match self.pins {
+            Some(before) => follow(before, &checkpoint.accepted, self.key.id()),
+            // What was accepted before the first one that is there has nothing to begin from.
+            None => Some(checkpoint.pins),
+        };
+        if pins != Some(checkpoint.pins) {
+            return Err(ChainError::Pins { sequence });
+        }
+        self.pins = Some(checkpoint.pins);
         self.values(&checkpoint, &record.values)?;
         self.last = Some((record.digest, sequence));
         Ok(*checkpoint)
+    }
+
+    /// Checks what was accepted under the newest checkpoint and stands in no checkpoint yet.
+    pub fn accepted(&self, accepted: &[Accepted]) -> Result<(), ChainError> {
+        let leads = self.pins.is_none_or(|before| follow(before, accepted, self.key.id()).is_some());
+        let sequence = self.last.map_or(0, |(_, sequence)| sequence);
+        if leads { Ok(()) } else { Err(ChainError::Pins { sequence }) }
     }
 
     fn values(&mut self, checkpoint: &Checkpoint, values: &[ChannelValue]) -> Result<(), ChainError> {

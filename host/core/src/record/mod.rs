@@ -1,5 +1,6 @@
 //! What a run leaves behind: checkpoints, task records, answers and status records, each signed by the host.
 
+mod accepted;
 mod body;
 mod chain;
 mod edge;
@@ -10,6 +11,7 @@ mod pruning;
 mod signed;
 mod value;
 
+pub use accepted::Accepted;
 pub use body::{
     ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, CheckpointPlace, End, EndedBy, ErrorCode,
     InterruptRecord, PendingActivation, PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source,

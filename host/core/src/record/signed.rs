@@ -48,7 +48,7 @@ pub struct EncodeError {
 }
 
 /// A stored record cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The text is not a record of its kind.
     #[error("the {kind} record {sequence} of run {run} cannot be read: {reason}", kind = kind.as_str())]

@@ -14,7 +14,7 @@ use super::superstep::{Pending, Superstep, TaskState};
 use super::telling::Telling;
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
-use crate::record::{Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary};
+use crate::record::{Accepted, Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary};
 use crate::time::Timestamp;
 
 /// What the message of a run that has stopped for lack of time begins with.
@@ -86,6 +86,8 @@ pub struct Walker {
     pub(super) interrupts: Vec<InterruptRecord>,
     /// Static interrupts of the newest boundary have been passed.
     pub(super) released: bool,
+    /// What was accepted since the newest checkpoint.
+    pub(super) accepted: Vec<Accepted>,
     pub(super) cancel_requested: bool,
     /// The stop that was requested discards what is running.
     pub(super) kill_requested: bool,
@@ -161,6 +163,7 @@ impl Walker {
             error: None,
             interrupts: Vec::new(),
             released: false,
+            accepted: Vec::new(),
             cancel_requested: false,
             kill_requested: false,
             timed_out: false,

@@ -183,6 +183,7 @@ impl Walker {
             .map(|((from, to, via), count)| FiredEdge { count, from: name(from), to: to.map(name), via });
         let telling = std::mem::take(&mut self.telling);
         let mut checkpoint = Checkpoint {
+            accepted: std::mem::take(&mut self.accepted),
             at: self.at,
             barriers: barriers.collect(),
             channels: self.channels.stamps(),
@@ -225,6 +226,7 @@ impl Walker {
         let (checkpoint, sequence) =
             self.last.map_or((Digest::from_bytes([0; 32]), 0), |last| (last.digest, last.sequence));
         let record = Record::Status(StatusRecord {
+            accepted: self.accepted.clone(),
             at: now,
             checkpoint,
             dispatch: self.dispatch,

@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 
 impl Walker {
     /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
-    pub fn restore(graph: Arc<Graph>, setup: Setup, restored: Restored) -> Result<Self, RestoreError> {
+    pub fn restore(graph: Arc<Graph>, mut setup: Setup, restored: Restored) -> Result<Self, RestoreError> {
         let Restored { checkpoint, digest, values, pending, answers, status, visited, warnings } = restored;
         if checkpoint.graph != graph.digest {
             return Err(RestoreError::OtherGraph { found: checkpoint.graph, expected: graph.digest });
@@ -60,6 +60,7 @@ impl Walker {
         };
         let visited = nodes(&visited)?;
 
+        let accepted = std::mem::take(&mut setup.accepted);
         let mut walker = Self::with(graph, setup, channels);
         walker.sequence = checkpoint.sequence;
         walker.step = checkpoint.step;
@@ -96,9 +97,11 @@ impl Walker {
             }
             walker.interrupts = interrupts;
             walker.released = status.released;
+            walker.accepted = status.accepted;
             walker.dispatch = status.dispatch;
             walker.warnings.extend(status.warnings);
         }
+        walker.accepted.extend(accepted);
         Ok(walker)
     }
 

@@ -10,8 +10,8 @@ use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph};
 use crate::json;
 use crate::record::{
-    AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, InterruptRecord, ResultDigest, RunError,
-    Status, StatusRecord, TaskRecord,
+    Accepted, AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, InterruptRecord, ResultDigest,
+    RunError, Status, StatusRecord, TaskRecord,
 };
 
 /// Which run it is.
@@ -58,6 +58,8 @@ pub struct Setup {
     pub seed: Digest,
     /// The digest of what the run is pinned to.
     pub pins: Digest,
+    /// What a restored run is to go on with although it was begun with something else.
+    pub accepted: Vec<Accepted>,
     /// When a boundary counts as persisted.
     pub durability: Durability,
     /// Takes the place of the graph's `max_steps`.

@@ -131,6 +131,7 @@ impl Walker {
         back.executions.clone_from(&self.executions);
         back.fuel = self.fuel;
         back.pending = self.pending.clone();
+        back.accepted.clone_from(&self.accepted);
         Ok((back, place))
     }
 

@@ -11,6 +11,7 @@ use graph_store::CheckpointStore;
 use serde_json::{Value, json};
 
 use super::row::time;
+use super::{accepted, story};
 
 /// List a run's checkpoints: what made each, and what was next
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,8 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         }
         Ok(())
     })?;
+    let status = story::newest_status(store, &row, own.then_some(&key))?;
+    let accepted = accepted::all(line.iter().map(|(checkpoint, _)| checkpoint), status.as_ref());
     if context.output.is_json() {
         let checkpoints: Vec<_> =
             line.iter().map(|(checkpoint, digest)| document(checkpoint, digest)).collect();
@@ -41,6 +44,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             "graph": row.graph_id,
             "status": row.status,
             "checkpoints": checkpoints,
+            "accepted": accepted::document(&accepted),
         }))?;
         return Ok(Exit::Ok);
     }
@@ -70,6 +74,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     for line in table.lines() {
         context.output.line(line.trim_end())?;
     }
+    accepted::show(&accepted, context.output)?;
     Ok(Exit::Ok)
 }
 

@@ -1,5 +1,6 @@
 //! `graph-host runs`: look at runs and look after them, one file for each subcommand.
 
+mod accepted;
 mod cancel;
 mod edit;
 mod events;

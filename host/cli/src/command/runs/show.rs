@@ -12,6 +12,7 @@ use graph_host::runs;
 use graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Map, Value, json};
 
+use super::accepted;
 use super::history::{made_by, nodes, origin};
 use super::row::{row_json, shown_status, time};
 use super::story::{self, Story, state};
@@ -45,6 +46,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let (_, mut warnings) = told.ancestry();
     warnings.extend(status.iter().flat_map(|status| status.warnings.iter().cloned()));
     print(store, &row, &told, &children, &state, &next, context)?;
+    accepted::show(&accepted::all(&told.steps, status), context.output)?;
     for warning in &warnings {
         context.output.line(format_args!(
             "{} {}",
@@ -115,6 +117,8 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &
         document.insert("removed_checkpoints".to_owned(), json!(removed));
         let children: Vec<_> = children.iter().map(ChildRun::to_json).collect();
         document.insert("child_runs".to_owned(), json!(children));
+        let accepted = accepted::all(&told.steps, told.status());
+        document.insert("accepted".to_owned(), accepted::document(&accepted));
         document.insert("unreadable".to_owned(), json!(told.trouble));
         let holder = match store.holder(&row.run_id) {
             Ok(Holder::Known(owner)) => json!(owner),

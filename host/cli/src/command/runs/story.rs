@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, History, Pruning, Record, SignedPruning, StatusRecord};
+use graph_core::record::{Checkpoint, History, Pruning, Record, RecordKind, SignedPruning, StatusRecord};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
 use graph_host::context::Context;
@@ -69,6 +69,21 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
         }
     }
     Ok(Story { begins, newest: steps.last().cloned(), digest, steps, pending, trouble })
+}
+
+/// The status record under a run's newest checkpoint; with a key, it is checked with it.
+pub(super) fn newest_status(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    key: Option<&VerifyingKey>,
+) -> Result<Option<StatusRecord>> {
+    for record in store.pending(&row.run_id, "")?.iter().filter(|record| record.kind == RecordKind::Status) {
+        let opened = key.map_or_else(|| record.decode(), |key| record.open(key));
+        if let Record::Status(status) = opened.map_err(|error| Error::integrity(error.to_string()))? {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
 }
 
 /// The state at a checkpoint.

@@ -38,6 +38,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             "records": found.records,
             "entries": found.entries,
             "child_runs": found.child_runs,
+            "accepted": found.accepted,
             "key_id": key.id(),
             "digest": found.newest.map(|(digest, _)| digest),
             "result_digest": found.newest.map(|(_, result)| result),
@@ -65,6 +66,12 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         report::counted(found.checkpoints, "checkpoint"),
         key.id().short()
     ))?;
+    if found.accepted > 0 {
+        context.output.line(format_args!(
+            "  {} of what it is pinned to, each accepted by its host: graph-host runs history {run}",
+            report::counted(found.accepted, "change")
+        ))?;
+    }
     if let Some(begins) = &found.begins {
         context.output.line(format_args!(
             "  its history begins with checkpoint {}: its host removed {} before it at {}",

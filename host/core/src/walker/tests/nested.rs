@@ -5,10 +5,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::graphs::{Nest, build_nest, nests};
-use super::simulation::{Simulation, answers, setup_with};
+use super::simulation::{Simulation, Stored, answers, setup_with};
+use crate::digest::Digest;
 use crate::graph::Durability;
-use crate::record::Status;
+use crate::record::{Accepted, ChainError, Status};
 use crate::time::Timestamp;
+use crate::trust::SigningKey;
 use crate::walker::{Event, Resume, RunTree, Setup, Summary};
 
 fn begin(nest: &Nest, durability: Durability) -> (Arc<crate::graph::Graph>, Setup) {
@@ -20,17 +22,44 @@ fn begin(nest: &Nest, durability: Durability) -> (Arc<crate::graph::Graph>, Setu
 fn simulate(nest: &Nest, order: u64, durability: Durability, budget: usize) -> (Simulation, Summary) {
     let (graph, setup) = begin(nest, durability);
     let tree = RunTree::new(Arc::clone(&graph), setup);
-    let mut simulation = Simulation::with(
-        graph,
-        tree,
-        super::simulation::Stored::default(),
-        nest.outer.salt,
-        order,
-        durability,
-    );
+    let mut simulation = Simulation::with(graph, tree, Stored::default(), nest.outer.salt, order, durability);
     simulation.budget = budget;
     let summary = simulation.run(Event::Started);
     (simulation, summary)
+}
+
+/// Goes on with what is stored, pinned to something else than before; `accepted`: and somebody says so.
+fn go_on_with(
+    stored: &Stored,
+    nest: &Nest,
+    (pins, accepted): (&[u8], bool),
+    order: u64,
+    budget: usize,
+) -> Option<Simulation> {
+    let (graph, mut setup) = begin(nest, Durability::Sync);
+    setup.pins = Digest::of_bytes(pins);
+    if accepted {
+        setup.accepted.push(Accepted {
+            after: setup.pins,
+            at: Timestamp(1),
+            before: stored.pins()?,
+            by: SigningKey::from_seed(&[7; 32]).id(),
+            changes: vec!["the engine".to_owned()],
+            graph: graph.digest,
+        });
+    }
+    let tree = stored.restore(&graph, setup)?;
+    let found = tree.summary();
+    if found.status.is_end() || matches!(found.status, Status::Failed | Status::Limit) {
+        return None;
+    }
+    let resume =
+        if found.status == Status::Interrupted { answers(&found.interrupts) } else { Resume::default() };
+    let mut simulation =
+        Simulation::with(graph, tree, stored.clone(), nest.outer.salt, order, Durability::Sync);
+    simulation.budget = budget;
+    simulation.run(Event::Resumed(resume));
+    Some(simulation)
 }
 
 /// What runs that did the same have in common, whatever had to be done again on the way.
@@ -108,5 +137,28 @@ proptest! {
         resumed.kept = crashed.kept;
         let end = resumed.run(first);
         prop_assert_eq!(outcome(end), outcome(undisturbed));
+    }
+    /// A change that was accepted is told by every run of the tree that goes on with it, however often that is cut short;
+    /// one that nobody has accepted breaks the chain.
+    #[test]
+    fn what_was_accepted_is_told_by_all(nest in nests(), order: u64, at in 1_usize..200, again in 0_usize..60) {
+        let (crashed, _) = simulate(&nest, order, Durability::Sync, at);
+        let Some(one) = go_on_with(&crashed.stored, &nest, (b"one", true), order ^ 1, again) else { return Ok(()) };
+        prop_assert_eq!(one.stored.check(), Ok(()));
+        if let Some(two) = go_on_with(&one.stored, &nest, (b"two", true), order ^ 2, usize::MAX) {
+            prop_assert_eq!(two.stored.check(), Ok(()));
+            if two.stored.checkpoints.len() > one.stored.checkpoints.len() {
+                prop_assert_eq!(two.stored.pins(), Some(Digest::of_bytes(b"two")));
+            }
+        }
+        if let Some(silent) = go_on_with(&crashed.stored, &nest, (b"one", false), order ^ 1, usize::MAX) {
+            let went_on = silent.stored.checkpoints.len() > crashed.stored.checkpoints.len();
+            // New namespaces have nothing before them to differ from.
+            let root = |stored: &Stored| stored.checkpoints.iter().filter(|one| one.namespace.is_empty()).count();
+            if went_on && root(&silent.stored) > root(&crashed.stored) {
+                let broken = matches!(silent.stored.check(), Err(ChainError::Pins { .. }));
+                prop_assert!(broken);
+            }
+        }
     }
 }

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::graphs::double;
 use crate::capability::{DispatchPatterns, Manifest};
+use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
-use crate::record::{Entry, Record, SignedRecord, Status, TaskEvent};
+use crate::record::{ChainError, ChainVerifier, Entry, Record, SignedRecord, Status, TaskEvent};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
@@ -133,6 +134,30 @@ impl Stored {
         Some(RunTree::restore(Arc::clone(graph), setup, tree).unwrap())
     }
 
+    /// What the run is pinned to: by its newest checkpoint, and what was accepted under it.
+    pub(super) fn pins(&self) -> Option<Digest> {
+        let newest = self.newest("")?;
+        let accepted = newest.status.as_ref().and_then(|status| status.accepted.last());
+        Some(accepted.map_or(newest.checkpoint.pins, |accepted| accepted.after))
+    }
+
+    /// Checks the checkpoints of all namespaces, and what was accepted under the newest ones.
+    pub(super) fn check(&self) -> Result<(), ChainError> {
+        let namespaces: BTreeSet<_> = self.checkpoints.iter().map(|signed| &signed.namespace).collect();
+        for namespace in namespaces {
+            let mut verifier = ChainVerifier::new(SigningKey::from_seed(&[7; 32]).verifying_key());
+            for signed in self.checkpoints.iter().filter(|signed| signed.namespace == *namespace) {
+                verifier.checkpoint(signed)?;
+            }
+            for (_, record) in self.pending.iter().filter(|(of, _)| of == namespace) {
+                if let Record::Status(status) = record {
+                    verifier.accepted(&status.accepted)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What the run in a namespace goes on from.
     fn newest(&self, namespace: &str) -> Option<Restored> {
         let count = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).count();
@@ -163,6 +188,7 @@ pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durabil
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap())),
         graphs,
         pins: crate::digest::Digest::of_bytes(b"pins"),
+        accepted: Vec::new(),
         durability,
         max_steps: None,
         max_concurrency: None,

@@ -70,6 +70,7 @@ impl RunTree {
             manifest,
             graphs: Arc::clone(&root.graphs),
             seed: root.seed,
+            accepted: Vec::new(),
             pins: root.pins,
             durability: root.durability,
             max_steps: None,

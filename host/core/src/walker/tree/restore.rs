@@ -9,6 +9,7 @@ use super::super::setup::{Identity, RestoreError, Restored, Setup};
 use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use super::{Child, RunTree};
 use crate::graph::Graph;
+use crate::record::Accepted;
 
 /// What was read from a store, to restore a tree of runs from.
 #[derive(Clone, Debug)]
@@ -45,15 +46,21 @@ impl RunTree {
         let resumed = setup.max_steps;
         let mut tree = Self::with(Walker::restore(graph, setup, root)?);
         tree.lifted = resumed;
+        let accepted = tree.root.accepted.clone();
         // A parent's namespace comes before those of its children.
         children.sort_by(|one, other| one.namespace.cmp(&other.namespace));
         for child in children {
-            tree.restore_child(child, accept_changes)?;
+            tree.restore_child(child, accept_changes, &accepted)?;
         }
         Ok(tree)
     }
 
-    fn restore_child(&mut self, child: RestoredChild, accept_changes: bool) -> Result<(), RestoreError> {
+    fn restore_child(
+        &mut self,
+        child: RestoredChild,
+        accept_changes: bool,
+        accepted: &[Accepted],
+    ) -> Result<(), RestoreError> {
         let RestoredChild { namespace, inputs, mut restored } = child;
         let failed = |reason: String| RestoreError::Child { namespace: namespace.clone(), reason };
         let task = task_of_child(&namespace);
@@ -97,14 +104,19 @@ impl RunTree {
             graphs: Arc::clone(&root.graphs),
             seed: root.seed,
             pins: root.pins,
+            accepted: Vec::new(),
             durability: root.durability,
             max_steps: None,
             max_concurrency: root.max_concurrency,
         };
         let path = walker.path_of(&node.name);
+        // Of what was accepted since the newest checkpoint of the run at the top, the child has seen the beginning.
+        let unseen = accepted.iter().skip_while(|change| change.before != restored.checkpoint.pins);
+        let unseen = unseen.cloned().collect();
         let mut restored =
             Walker::restore(Arc::clone(graph), setup, restored).map_err(|error| failed(error.to_string()))?;
         restored.path = path;
+        restored.accepted = unseen;
         let child = Child {
             walker: restored,
             task: task.into(),
