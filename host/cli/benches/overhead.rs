@@ -43,13 +43,27 @@ fn main() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let node = prepare(&root, folder.path())?;
     let mut table = Table::default();
+    // `cargo bench --bench overhead -- sqlite` measures that part alone.
+    let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
     // First, while this process is small: the most memory of a child counts what it was forked from.
-    process(&root, folder.path(), &mut table)?;
+    if wanted("process") {
+        process(&root, folder.path(), &mut table)?;
+    }
     runtime.block_on(async {
-        calls(&node, &mut table).await?;
-        memory(&node, &mut table).await?;
-        sqlite(&node, folder.path(), &mut table).await?;
-        growth::measure(folder.path(), &mut table).await
+        if wanted("calls") {
+            calls(&node, &mut table).await?;
+        }
+        if wanted("memory") {
+            memory(&node, &mut table).await?;
+        }
+        if wanted("sqlite") {
+            sqlite(&node, folder.path(), &mut table).await?;
+        }
+        if wanted("growth") {
+            growth::measure(folder.path(), &mut table).await?;
+        }
+        anyhow::Ok(())
     })?;
     cache::measure(&root, folder.path(), &mut table)?;
     table.print();

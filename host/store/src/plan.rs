@@ -25,6 +25,11 @@ pub(crate) struct NamespacePlan<'a> {
 }
 
 impl NamespacePlan<'_> {
+    /// The newest checkpoint once the batch is written.
+    pub(crate) fn head(&self) -> Option<u64> {
+        self.head
+    }
+
     /// Whether the pending records that are stored become void.
     pub(crate) fn voids(&self) -> bool {
         !self.checkpoints.is_empty()

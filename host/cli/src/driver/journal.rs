@@ -16,6 +16,10 @@ use graph_core::walker::{Persist, PersistId};
 use graph_store::{Change, CheckpointStore, RunUpdate, Synchronous};
 use tokio::sync::mpsc;
 
+/// So many records wait for the writer at most before a run under `durability: async` waits with them: what a crash may
+/// take, and what waits in memory, does not grow with the run.
+const BACKLOG: usize = 128;
+
 /// How records reach the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
@@ -61,6 +65,8 @@ pub(super) struct Journal {
     newest: PersistId,
     /// Handed to the thread and not acknowledged by it.
     unwritten: usize,
+    /// The newest record that counts as persisted once fewer wait: under `async` alone.
+    held_back: Option<PersistId>,
     acknowledged: VecDeque<Written>,
     /// Something has been stored since somebody asked.
     news: bool,
@@ -120,6 +126,7 @@ impl Journal {
             standing: None,
             newest: PersistId(0),
             unwritten: 0,
+            held_back: None,
             acknowledged: VecDeque::new(),
             news: false,
         })
@@ -179,7 +186,9 @@ impl Journal {
                 if sent {
                     self.unwritten += count;
                 }
-                if !sent || self.durability == Durability::Async {
+                if sent && self.durability == Durability::Async && self.unwritten > BACKLOG {
+                    self.held_back = Some(id);
+                } else if !sent || self.durability == Durability::Async {
                     self.acknowledged.push_back(Written { id, refused });
                 }
             }
@@ -193,14 +202,10 @@ impl Journal {
 
     /// The next acknowledgement, if there is one already.
     pub(super) fn try_acknowledged(&mut self) -> Option<Written> {
-        if let Mode::Thread { written, .. } = &mut self.mode {
-            while let Ok((count, news)) = written.try_recv() {
-                self.news = true;
-                self.unwritten = self.unwritten.saturating_sub(count);
-                if self.durability != Durability::Async || news.refused.is_some() {
-                    self.acknowledged.push_back(news);
-                }
-            }
+        while let Mode::Thread { written, .. } = &mut self.mode
+            && let Ok((count, news)) = written.try_recv()
+        {
+            self.take(count, news);
         }
         self.acknowledged.pop_front()
     }
@@ -212,15 +217,24 @@ impl Journal {
             return std::future::pending().await;
         }
         if let Some((count, news)) = written.recv().await {
-            self.news = true;
-            self.unwritten = self.unwritten.saturating_sub(count);
-            if self.durability != Durability::Async || news.refused.is_some() {
-                self.acknowledged.push_back(news);
-            }
+            self.take(count, news);
         } else {
             self.unwritten = 0;
             let refused = Some("the thread that writes to the store has ended".to_owned());
             self.acknowledged.push_back(Written { id: self.newest, refused });
+        }
+    }
+
+    /// The thread has written so many records.
+    fn take(&mut self, count: usize, news: Written) {
+        self.news = true;
+        self.unwritten = self.unwritten.saturating_sub(count);
+        if self.durability != Durability::Async || news.refused.is_some() {
+            self.acknowledged.push_back(news);
+        } else if self.unwritten <= BACKLOG
+            && let Some(id) = self.held_back.take()
+        {
+            self.acknowledged.push_back(Written { id, refused: None });
         }
     }
 

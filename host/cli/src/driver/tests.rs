@@ -206,7 +206,10 @@ fn graph(durability: Durability, last: &str) -> Arc<Graph> {
 }
 
 fn driver(store: &Arc<Watched>, durability: Durability, last: &str, executor: Counting) -> Driver {
-    let graph = graph(durability, last);
+    driver_of(store, graph(durability, last), durability, executor)
+}
+
+fn driver_of(store: &Arc<Watched>, graph: Arc<Graph>, durability: Durability, executor: Counting) -> Driver {
     let inputs = Arc::new(json!({}));
     let setup = Setup {
         identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
@@ -302,6 +305,31 @@ fn async_presses_what_matters_into_the_disk() {
     let (status, _) = drive(&store, Durability::Async, "ask", Counting::default());
     assert_eq!(status, Ok(Status::Interrupted));
     assert_eq!(pressed_with(&store, RecordKind::Status), [Synchronous::Full]);
+}
+
+#[test]
+fn async_waits_for_a_disk_that_is_slower_than_the_run() {
+    /// How far the run was ahead of the store, in supersteps.
+    struct Ahead(Arc<Watched>, u64);
+    impl Observer for Ahead {
+        fn notice(&mut self, _: Timestamp, notice: &Notice) {
+            if let Notice::SuperstepStarted { superstep, .. } = notice {
+                let stored = self.0.checkpoint("r", "", At::Latest).unwrap().map_or(0, |newest| newest.step);
+                self.1 = self.1.max(superstep - stored);
+            }
+        }
+    }
+    let store = Watched::new(u64::MAX, Duration::from_millis(20));
+    let text = "tool_type: graph\nconfig:\n  start: a\n  max_steps: 900\n  on_max_steps: return_last\n  durability: async\n  \
+                nodes:\n    a: { assign: { n: \"${run.step}\" }, next: a }\n";
+    let graph = Arc::new(document::load("graph.yaml", text, "graph").unwrap().graph);
+    let mut driver = driver_of(&store, graph, Durability::Async, Counting::default());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let mut ahead = Ahead(Arc::clone(&store), 0);
+    assert_eq!(runtime.block_on(driver.drive(Event::Started, &mut ahead)), Ok(Status::Completed));
+    // A superstep comes to two records, its task and its checkpoint.
+    assert!((40..140).contains(&ahead.1), "{}", ahead.1);
+    assert_eq!(store.checkpoint("r", "", At::Latest).unwrap().unwrap().step, 900);
 }
 
 #[test]

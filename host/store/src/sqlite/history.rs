@@ -1,7 +1,5 @@
 //! Reading a run's history: checkpoints of all its namespaces and status records, in the order of their entries.
 
-use std::collections::HashMap;
-
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::read::{limit, number, with_values};
@@ -35,47 +33,8 @@ impl SqliteStore {
     }
 }
 
-/// How long the histories of runs are, as long as nobody else writes to the file: reading that for each commit would
-/// cost a look at every namespace of the run.
-#[derive(Debug, Default)]
-pub(super) struct Lengths {
-    /// The state of the file that they are of (`PRAGMA data_version`): it changes when another connection writes.
-    version: i64,
-    known: HashMap<String, i64>,
-}
-
-impl Lengths {
-    /// How many entries a run's history has. Called within a write transaction.
-    pub(super) fn of(&mut self, connection: &Connection, run: &str) -> SqlResult<i64> {
-        let version = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-        if self.version != version {
-            self.known.clear();
-            self.version = version;
-        }
-        match self.known.get(run) {
-            Some(length) => Ok(*length),
-            None => length(connection, run),
-        }
-    }
-
-    /// A run has been removed.
-    pub(super) fn forget(&mut self, run: &str) {
-        self.known.remove(run);
-    }
-
-    /// A transaction that made a history this long has been committed.
-    pub(super) fn set(&mut self, run: &str, length: i64) {
-        match self.known.get_mut(run) {
-            Some(known) => *known = length,
-            None => {
-                self.known.insert(run.to_owned(), length);
-            }
-        }
-    }
-}
-
 /// The number of the last entry of a run's history.
-fn length(connection: &Connection, run: &str) -> SqlResult<i64> {
+pub(super) fn length(connection: &Connection, run: &str) -> SqlResult<i64> {
     let told: Option<i64> = connection
         .prepare_cached(sql::LAST_EVENT_OF_HISTORY)?
         .query_row([run], |row| row.get(0))

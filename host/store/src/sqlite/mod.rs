@@ -2,6 +2,7 @@
 
 mod fault;
 mod history;
+mod known;
 mod open;
 mod owner;
 mod read;
@@ -10,6 +11,7 @@ mod schema;
 mod sql;
 mod store;
 mod upkeep;
+mod values;
 mod write;
 
 #[cfg(test)]

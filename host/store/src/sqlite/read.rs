@@ -5,8 +5,8 @@ use graph_core::record::{ChannelValue, SignedRecord, ValueKind};
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::row::{self, StoredCheckpoint};
-use super::sql;
 use super::store::SqliteStore;
+use super::{sql, values};
 use crate::error::{ReadError, StorageError};
 use crate::plan::LARGEST;
 use crate::resolve::Names;
@@ -121,14 +121,11 @@ impl SqliteStore {
             };
             let start = found.len();
             let read = |found: &mut Vec<ChannelValue>| {
-                let mut statement = connection.prepare_cached(sql::VALUES_OF_CHANNEL)?;
-                let (base, version) = (number(wanted.base), number(wanted.version));
-                let rows = statement
-                    .query_map(params![run, namespace, wanted.channel, base, version], row::value)?;
-                for row in rows {
-                    found.push(row?);
-                }
-                Ok(())
+                let span = (number(wanted.base), number(wanted.version));
+                connection.prepare_cached(sql::LOOK)?.execute([])?;
+                let read = values::read(connection, run, namespace, wanted.channel, span, found);
+                connection.prepare_cached(sql::LOOKED)?.execute([])?;
+                read
             };
             read(&mut found).map_err(|error| self.damaged(connection, run, namespace, &error))?;
             let span = &found[start..];

@@ -6,10 +6,10 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// What leads from each version to the next, from an empty file on.
-pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3];
+pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4];
 
 /// - `runs.id` rises in order of creation.
 /// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
@@ -133,6 +133,41 @@ CREATE TABLE prunings (
     note TEXT NOT NULL,
     PRIMARY KEY (run, namespace)
 ) STRICT, WITHOUT ROWID;
+";
+
+/// Values are found by their channel through `value_places`, which is filled for many of them at one time: an index would
+/// change a page of its own for every channel that a commit writes. `placed` says up to which number they are there.
+///
+/// Values do not refer to `runs`: without an index that begins with the run, removing one would read them all.
+const V4: &str = "
+ALTER TABLE channel_values RENAME TO channel_values_before;
+CREATE TABLE channel_values (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    segment INTEGER NOT NULL CHECK (segment IN (0, 1)),
+    json TEXT NOT NULL
+) STRICT;
+INSERT INTO channel_values SELECT id, run, namespace, channel, version, segment, json FROM channel_values_before;
+DROP TABLE channel_values_before;
+
+CREATE TABLE value_places (
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    namespace TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    PRIMARY KEY (run, namespace, channel, version, id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO value_places SELECT run, namespace, channel, version, id FROM channel_values ORDER BY 1, 2, 3, 4, 5;
+
+CREATE TABLE placed (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    last INTEGER NOT NULL
+) STRICT;
+INSERT INTO placed SELECT 1, ifnull(max(id), 0) FROM channel_values;
 ";
 
 /// What a file is, by its header.

@@ -3,6 +3,11 @@
 pub(super) const BEGIN: &str = "BEGIN IMMEDIATE";
 pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
+/// One state of the file for several statements that read.
+pub(super) const LOOK: &str = "SAVEPOINT look";
+pub(super) const LOOKED: &str = "RELEASE look";
+/// It changes when another connection writes to the file.
+pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
 
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
@@ -54,13 +59,17 @@ statements! {
     RUNS_BEGINNING = "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || char(0x10ffff) ORDER BY run_id LIMIT ?2";
 
     HEAD = "SELECT sequence FROM checkpoints WHERE run = ?1 AND namespace = ?2 ORDER BY sequence DESC LIMIT 1";
-    LAST_VALUE = "SELECT max(id) FROM channel_values";
     INSERT_CHECKPOINT = "INSERT INTO checkpoints (run, namespace, sequence, step, first_value, value_count, digest, key, \
          signature, body, event, events) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     INSERT_HISTORY = "INSERT INTO history (run, event, events, namespace, kind, sequence, step, digest, key, signature, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-    INSERT_VALUE = "INSERT INTO channel_values (id, run, namespace, channel, version, segment, json) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    INSERT_VALUE = "INSERT INTO channel_values (run, namespace, channel, version, segment, json) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    PLACED = "SELECT last FROM placed WHERE one = 1";
+    PLACE_VALUES = "INSERT INTO value_places (run, namespace, channel, version, id) \
+         SELECT run, namespace, channel, version, id FROM channel_values WHERE id > ?1";
+    LAST_VALUE = "SELECT ifnull(max(id), 0) FROM channel_values";
+    SET_PLACED = "UPDATE placed SET last = ?1 WHERE one = 1";
     PUT_PENDING = "INSERT INTO pending (run, namespace, kind, task, sequence, step, digest, key, signature, body, events) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (run, namespace, kind, task) DO UPDATE SET \
          sequence = excluded.sequence, step = excluded.step, digest = excluded.digest, key = excluded.key, \
@@ -72,11 +81,17 @@ statements! {
     /// The index answers for the step, so that no row is read but the one wanted.
     CHECKPOINT_AT_STEP = concat!(select_checkpoint!(), " AND c.step = ?3 ORDER BY c.sequence DESC LIMIT 1");
     CHECKPOINTS_AFTER = concat!(select_checkpoint!(), " AND c.sequence > ?3 ORDER BY c.sequence LIMIT ?4");
-    /// The plus signs keep the planner from the index on channels, which would lead through all values of the run.
     VALUES_OF_CHECKPOINT = "SELECT channel, version, segment, json FROM channel_values \
-         WHERE id >= ?1 AND id < ?2 AND +run = ?3 AND +namespace = ?4 AND +version <= ?5 ORDER BY id";
-    VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json FROM runs r JOIN channel_values v ON v.run = r.id \
-         WHERE r.run_id = ?1 AND v.namespace = ?2 AND v.channel = ?3 AND v.version BETWEEN ?4 AND ?5 ORDER BY v.version";
+         WHERE id >= ?1 AND id < ?2 AND run = ?3 AND namespace = ?4 AND version <= ?5 ORDER BY id";
+    PLACED_VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json \
+         FROM runs r CROSS JOIN value_places p CROSS JOIN channel_values v \
+         WHERE r.run_id = ?1 AND p.run = r.id AND p.namespace = ?2 AND p.channel = ?3 AND p.version BETWEEN ?4 AND ?5 \
+         AND v.id = p.id AND v.run = p.run AND v.namespace = p.namespace AND v.channel = p.channel \
+         AND v.version = p.version ORDER BY p.version";
+    /// Of one channel the later value has the higher number: what a removal of checkpoints has moved is placed at once.
+    NEW_VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json FROM runs r CROSS JOIN channel_values v \
+         WHERE r.run_id = ?1 AND v.id > ?6 AND v.run = r.id AND v.namespace = ?2 AND v.channel = ?3 \
+         AND v.version BETWEEN ?4 AND ?5 ORDER BY v.id";
     PENDING = "SELECT p.kind, p.sequence, p.step, p.task, p.digest, p.key, p.signature, p.body, p.events \
          FROM runs r JOIN pending p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2";
 

@@ -9,7 +9,7 @@ use graph_core::record::{ChannelValue, SignedRecord};
 use rusqlite::Connection;
 
 use super::fault;
-use super::history::Lengths;
+use super::known::Known;
 use super::open::{self, Access, OpenError, Options};
 use super::sql;
 use crate::error::{
@@ -39,14 +39,17 @@ pub(super) struct Database {
     pub(super) connection: Connection,
     /// What the connection is set to, once that is known.
     synchronous: Option<Synchronous>,
-    pub(super) lengths: Lengths,
+    pub(super) known: Known,
+    /// The number of a value up to which all are known to have places.
+    pub(super) placed: i64,
 }
 
 impl SqliteStore {
     /// Opens a file, conventionally `.ai/state/runs.db` in the project, and brings its tables up to date.
     pub fn open(file: &Path, options: Options) -> Result<Self, OpenError> {
         let connection = open::open(file, options)?;
-        let database = Mutex::new(Database { connection, synchronous: None, lengths: Lengths::default() });
+        let database =
+            Mutex::new(Database { connection, synchronous: None, known: Known::default(), placed: 0 });
         Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
     }
 

@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::sql;
 use super::store::{SqliteStore, Write};
-use super::write::{Stop, insert_row, number, write_namespace, write_values};
+use super::values;
+use super::write::{Stop, insert_row, number, write_namespace};
 use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
 use crate::plan;
 use crate::run::NewRun;
@@ -18,7 +19,6 @@ mod whole {
     pub(super) const SNAPSHOTS: &str = "SELECT digest FROM snapshots ORDER BY digest";
     pub(super) const REMOVE_SNAPSHOT: &str =
         "DELETE FROM snapshots WHERE digest = ?1 RETURNING length(CAST(text AS BLOB))";
-    pub(super) const DATA_VERSION: &str = "PRAGMA data_version";
     pub(super) const NAMESPACES: &str = "SELECT c.namespace FROM runs r JOIN checkpoints c ON c.run = r.id WHERE r.run_id = ?1 \
          UNION SELECT p.namespace FROM runs r JOIN pending p ON p.run = r.id WHERE r.run_id = ?1 ORDER BY 1";
     pub(super) const LENGTH_OF_CHECKPOINTS: &str =
@@ -30,7 +30,10 @@ mod whole {
          ON v.id >= c.first_value AND v.id < c.first_value + c.value_count WHERE c.run = ?1";
     pub(super) const REMOVE_VALUES: &str = "DELETE FROM channel_values WHERE id IN (SELECT v.id FROM checkpoints c \
          CROSS JOIN channel_values v ON v.id >= c.first_value AND v.id < c.first_value + c.value_count \
-         WHERE c.run = ?1 AND c.namespace = ?2 AND c.sequence <= ?3)";
+         WHERE c.run = ?1 AND c.namespace = ?2 AND c.sequence <= ?3 AND v.run = c.run AND v.namespace = c.namespace)";
+    pub(super) const REMOVE_PLACES: &str = "DELETE FROM value_places WHERE run = ?1 AND namespace = ?2 \
+         AND NOT EXISTS (SELECT 1 FROM channel_values v WHERE v.id = value_places.id)";
+    pub(super) const REMOVE_VALUES_OF_RUN: &str = "DELETE FROM channel_values WHERE id IN (SELECT p.id FROM value_places p WHERE p.run = ?1) AND run = ?1";
     pub(super) const REMOVE_CHECKPOINTS: &str =
         "DELETE FROM checkpoints WHERE run = ?1 AND namespace = ?2 AND sequence < ?3";
     pub(super) const MOVE_VALUES: &str = "UPDATE checkpoints SET first_value = ?4, value_count = ?5 \
@@ -105,7 +108,7 @@ impl SqliteStore {
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         plan::check_row(&run.row)?;
-        let database = self.writer(Synchronous::Full)?;
+        let mut database = self.writer(Synchronous::Full)?;
         let connection = &database.connection;
         let failed = |error: rusqlite::Error| ImportError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
@@ -117,12 +120,15 @@ impl SqliteStore {
         let id = key(connection, run).map_err(failed)?;
         let id = id.ok_or_else(|| CommitError::NotFound { run: run.clone() })?;
         for plan in &plan::plan(run, records, |_| Ok(None))? {
-            write_namespace(connection, id, 0, plan).map_err(failed)?;
+            write_namespace(connection, id, 0, plan, true).map_err(failed)?;
         }
         for (namespace, note) in prunings {
             put_pruning(connection, id, namespace, note).map_err(failed)?;
         }
-        write.commit().map_err(failed)
+        values::place(connection).map_err(failed)?;
+        write.commit().map_err(failed)?;
+        database.known.forget(run);
+        Ok(())
     }
 
     pub(super) fn remove_all(&self, run: &str) -> Result<Freed, RemoveError> {
@@ -132,11 +138,14 @@ impl SqliteStore {
             let write = Write::begin(connection)?;
             let Some(id) = key(connection, run)? else { return Ok(None) };
             let freed = size(connection, id)?;
+            values::place(connection)?;
+            connection.prepare_cached(whole::REMOVE_VALUES_OF_RUN)?.execute([id])?;
+            values::settle(connection)?;
             connection.prepare_cached(whole::REMOVE_RUN)?.execute([id])?;
             write.commit().map(|()| Some(freed))
         };
         let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error))?;
-        database.lengths.forget(run);
+        database.known.forget(run);
         removed.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })
     }
 
@@ -147,13 +156,14 @@ impl SqliteStore {
         cut: &Cut<'_>,
     ) -> Result<Freed, RemoveError> {
         // The run is held: nobody writes between this and what follows.
-        let values = self.read_values(run, namespace, cut.channels)?;
+        let kept = self.read_values(run, namespace, cut.channels)?;
         let database = self.writer(Synchronous::Full)?;
         let connection = &database.connection;
         let remove = || {
             let write = Write::begin(connection)?;
             let Some(id) = key(connection, run)? else { return Ok(None) };
             let before = size(connection, id)?;
+            values::place(connection)?;
             connection.prepare_cached(whole::REMOVE_VALUES)?.execute(params![
                 id,
                 namespace,
@@ -164,7 +174,10 @@ impl SqliteStore {
                 namespace,
                 number(cut.first)
             ])?;
-            let (first_value, count) = write_values(connection, id, namespace, &values)?;
+            connection.prepare_cached(whole::REMOVE_PLACES)?.execute(params![id, namespace])?;
+            values::settle(connection)?;
+            let (first_value, count) = values::write(connection, id, namespace, &kept)?;
+            values::place(connection)?;
             let moved = connection.prepare_cached(whole::MOVE_VALUES)?.execute(params![
                 id,
                 namespace,
@@ -228,7 +241,7 @@ impl SqliteStore {
 }
 
 fn mark(connection: &Connection) -> SqlResult<Mark> {
-    let version: i64 = connection.prepare_cached(whole::DATA_VERSION)?.query_row([], |row| row.get(0))?;
+    let version: i64 = connection.prepare_cached(sql::DATA_VERSION)?.query_row([], |row| row.get(0))?;
     Ok(Mark(unsigned(version)))
 }
 

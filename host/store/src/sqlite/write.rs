@@ -2,12 +2,12 @@
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
-use graph_core::record::{ChannelValue, SignedRecord, ValueKind};
+use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::row::durability_name;
-use super::sql;
 use super::store::{Database, SqliteStore, Write};
+use super::{sql, values};
 use crate::error::{CommitError, CreateRunError, SnapshotError};
 use crate::plan::{self, NamespacePlan};
 use crate::run::{NewRun, RunUpdate};
@@ -63,23 +63,31 @@ impl SqliteStore {
     ) -> Result<(), CommitError> {
         plan::check_update(run, update)?;
         let mut database = self.writer(synchronous)?;
-        let Database { connection, lengths, .. } = &mut *database;
+        let Database { connection, known, placed, .. } = &mut *database;
         let connection = &*connection;
         let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
-        let Some(id) = update_run(connection, run, update).map_err(failed)? else {
-            return Err(CommitError::NotFound { run: run.to_owned() });
+        known.refresh(connection).map_err(failed)?;
+        let id = match known.id(run).filter(|_| update.is_nothing()) {
+            Some(id) => Some(id),
+            None => update_run(connection, run, update).map_err(failed)?,
         };
-        let plans = plan::plan(run, batch, |namespace| head(connection, id, namespace).map_err(failed))?;
+        let Some(id) = id else { return Err(CommitError::NotFound { run: run.to_owned() }) };
+        let plans = plan::plan(run, batch, |namespace| match known.head(run, namespace) {
+            Some(head) => Ok(head),
+            None => head(connection, id, namespace).map_err(failed),
+        })?;
         let added = number(plan::entries(batch));
-        let entries = if added == 0 { 0 } else { lengths.of(connection, run).map_err(failed)? };
+        let entries = if added == 0 { 0 } else { known.length(connection, run).map_err(failed)? };
+        let mut last = 0;
         for plan in &plans {
-            write_namespace(connection, id, entries, plan).map_err(failed)?;
+            let pending = known.has_pending(run, plan.namespace);
+            last = last.max(write_namespace(connection, id, entries, plan, pending).map_err(failed)?);
         }
+        let now_placed = values::place_many(connection, *placed, last).map_err(failed)?;
         write.commit().map_err(failed)?;
-        if added > 0 {
-            lengths.set(run, entries.saturating_add(added));
-        }
+        *placed = now_placed;
+        known.committed(run, id, (added > 0).then(|| entries.saturating_add(added)), &plans);
         Ok(())
     }
 }
@@ -193,18 +201,23 @@ fn head(connection: &Connection, run: i64, namespace: &str) -> rusqlite::Result<
         .transpose()
 }
 
+/// Writes what a batch comes to in a namespace, which has had `entries` before and may have `pending` records. Gives the
+/// number of the last value that was written.
 pub(super) fn write_namespace(
     connection: &Connection,
     run: i64,
     entries: i64,
     plan: &NamespacePlan<'_>,
-) -> rusqlite::Result<()> {
+    pending: bool,
+) -> rusqlite::Result<i64> {
     let namespace = plan.namespace;
-    if plan.voids() {
+    let mut last = 0;
+    if plan.voids() && pending {
         connection.prepare_cached(sql::VOID_PENDING)?.execute(params![run, namespace])?;
     }
     for (before, checkpoint) in &plan.checkpoints {
-        let (first_value, value_count) = write_values(connection, run, namespace, &checkpoint.values)?;
+        let (first_value, value_count) = values::write(connection, run, namespace, &checkpoint.values)?;
+        last = last.max(first_value + value_count - 1);
         connection.prepare_cached(sql::INSERT_CHECKPOINT)?.execute(params![
             run,
             namespace,
@@ -250,36 +263,5 @@ pub(super) fn write_namespace(
             number(record.events),
         ])?;
     }
-    Ok(())
-}
-
-/// Writes a checkpoint's values in order of channels, and gives the number of the first and how many there are.
-pub(super) fn write_values(
-    connection: &Connection,
-    run: i64,
-    namespace: &str,
-    values: &[ChannelValue],
-) -> rusqlite::Result<(i64, i64)> {
-    if values.is_empty() {
-        return Ok((0, 0));
-    }
-    let last: Option<i64> = connection.prepare_cached(sql::LAST_VALUE)?.query_row([], |row| row.get(0))?;
-    let first = last.unwrap_or(0) + 1;
-    let mut values: Vec<_> = values.iter().collect();
-    values.sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
-    let mut insert = connection.prepare_cached(sql::INSERT_VALUE)?;
-    let mut id = first;
-    for value in values {
-        insert.execute(params![
-            id,
-            run,
-            namespace,
-            value.channel,
-            number(value.version),
-            value.kind == ValueKind::Segment,
-            &*value.json,
-        ])?;
-        id += 1;
-    }
-    Ok((first, id - first))
+    Ok(last)
 }

@@ -9,10 +9,10 @@ use rusqlite::Connection;
 
 use super::super::{OpenError, Options, SCHEMA_VERSION, SqliteStore};
 use super::{Place, read_only};
-use crate::conformance::sample::{checkpoint, owner, run, update};
+use crate::conformance::sample::{checkpoint, commit, owner, run, segment, update, whole};
 use crate::error::{AcquireError, CommitError, StorageError};
 use crate::run::RunFilter;
-use crate::store::{At, CheckpointStore, Synchronous};
+use crate::store::{At, CheckpointStore, Synchronous, Wanted};
 
 fn refused(file: &Path, options: Options) -> OpenError {
     SqliteStore::open(file, options).unwrap_err()
@@ -174,16 +174,55 @@ fn lock_files_lie_beside_the_file_and_go_away() {
     }
 }
 
+/// The tables of an older version, with what it wrote.
+fn older(place: &Place, version: usize, wrote: &str) {
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    let connection = Connection::open(place.file()).unwrap();
+    for migration in &super::super::schema::MIGRATIONS[..version] {
+        connection.execute_batch(migration).unwrap();
+    }
+    connection.execute_batch(wrote).unwrap();
+    connection.pragma_update(None, "application_id", super::super::schema::APPLICATION_ID).unwrap();
+    connection.pragma_update(None, "user_version", u32::try_from(version).unwrap()).unwrap();
+}
+
+#[test]
+fn what_version_3_wrote_is_read_and_goes_on() {
+    for options in [Options::default(), read_only()] {
+        let place = Place::new();
+        older(
+            &place,
+            3,
+            "INSERT INTO runs VALUES (7, 'r', 'g', NULL, NULL, 'r', NULL, NULL, NULL, 'running', NULL, 0, 0, NULL, NULL, \
+             zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), 'sync', NULL, 1, 1);
+             INSERT INTO checkpoints VALUES \
+             (1, 7, '', 0, 0, 1, 2, zeroblob(32), zeroblob(32), zeroblob(64), '{}', 0, 1), \
+             (2, 7, '', 1, 1, 3, 1, zeroblob(32), zeroblob(32), zeroblob(64), '{}', 1, 1);
+             INSERT INTO channel_values VALUES (1, 7, '', 'log', 0, 0, '[]'), (2, 7, '', 'text', 0, 0, '\"a\"'), \
+             (3, 7, '', 'log', 1, 1, '[1]');",
+        );
+        let store = SqliteStore::open(&place.file(), options).unwrap();
+        let wanted = |version| [Wanted { channel: "log", base: 0, version }];
+        assert_eq!(
+            store.values("r", "", &wanted(1)).unwrap(),
+            [whole("log", 0, "[]"), segment("log", 1, "[1]")]
+        );
+        let values = |sequence| store.checkpoint("r", "", At::Sequence(sequence)).unwrap().unwrap().events;
+        assert_eq!((values(0), values(1)), (1, 1));
+        let page = store.checkpoints("r", "", None, 9).unwrap();
+        assert_eq!(page[0].values, [whole("log", 0, "[]"), whole("text", 0, "\"a\"")]);
+        let writer = place.store();
+        commit(&writer, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]")])]);
+        assert_eq!(store.values("r", "", &wanted(2)).unwrap().len(), 3);
+        assert_eq!(store.history_length("r").unwrap(), 2 + checkpoint("r", 2, vec![]).events);
+    }
+}
+
 #[test]
 fn an_older_schema_is_brought_up_to_date_even_by_a_reader() {
     for options in [Options::default(), read_only()] {
         let place = Place::new();
-        fs::create_dir_all(place.file().parent().unwrap()).unwrap();
-        let connection = rusqlite::Connection::open(place.file()).unwrap();
-        connection.execute_batch(super::super::schema::MIGRATIONS[0]).unwrap();
-        connection.pragma_update(None, "application_id", super::super::schema::APPLICATION_ID).unwrap();
-        connection.pragma_update(None, "user_version", 1).unwrap();
-        drop(connection);
+        older(&place, 1, "");
         let store = SqliteStore::open(&place.file(), options).unwrap();
         assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
         assert_eq!(store.history("r", 0, 1).unwrap(), []);

@@ -1,0 +1,95 @@
+//! The values of channels, and where they lie.
+
+use graph_core::record::{ChannelValue, ValueKind};
+use rusqlite::{Connection, Result as SqlResult, params};
+
+use super::write::number;
+use super::{row, sql};
+
+/// So many values may be without a place: whoever reads a channel looks through these.
+const UNPLACED: i64 = 1_024;
+
+/// Writes a checkpoint's values in order of channels, and gives the number of the first and how many there are.
+pub(super) fn write(
+    connection: &Connection,
+    run: i64,
+    namespace: &str,
+    values: &[ChannelValue],
+) -> SqlResult<(i64, i64)> {
+    let mut values: Vec<_> = values.iter().collect();
+    values.sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
+    let (mut first, mut count) = (0, 0);
+    for value in values {
+        connection.prepare_cached(sql::INSERT_VALUE)?.execute(params![
+            run,
+            namespace,
+            value.channel,
+            number(value.version),
+            value.kind == ValueKind::Segment,
+            &*value.json,
+        ])?;
+        // Within a transaction the numbers follow one another.
+        if count == 0 {
+            first = connection.last_insert_rowid();
+        }
+        count += 1;
+    }
+    Ok((first, count))
+}
+
+/// Gives places to values once many are without: `placed` is what the caller knows to have them. Gives what has them now.
+pub(super) fn place_many(connection: &Connection, placed: i64, last: i64) -> SqlResult<i64> {
+    if last - placed < UNPLACED {
+        return Ok(placed);
+    }
+    // Another process may have done so.
+    let placed = self::placed(connection)?;
+    if last - placed < UNPLACED {
+        return Ok(placed);
+    }
+    place(connection)?;
+    Ok(last)
+}
+
+/// Gives places to all values.
+pub(super) fn place(connection: &Connection) -> SqlResult<()> {
+    let placed = placed(connection)?;
+    connection.prepare_cached(sql::PLACE_VALUES)?.execute([placed])?;
+    settle(connection)
+}
+
+/// Notes that all values there are have places: after some were removed, numbers are given again.
+pub(super) fn settle(connection: &Connection) -> SqlResult<()> {
+    let last: i64 = connection.prepare_cached(sql::LAST_VALUE)?.query_row([], |row| row.get(0))?;
+    connection.prepare_cached(sql::SET_PLACED)?.execute([last]).map(drop)
+}
+
+fn placed(connection: &Connection) -> SqlResult<i64> {
+    connection.prepare_cached(sql::PLACED)?.query_row([], |row| row.get(0))
+}
+
+/// Adds a channel's values from one version to another to those found, in order of versions. All of it is to be called
+/// in one transaction: between two statements others may give places.
+pub(super) fn read(
+    connection: &Connection,
+    run: &str,
+    namespace: &str,
+    channel: &str,
+    (base, version): (i64, i64),
+    found: &mut Vec<ChannelValue>,
+) -> SqlResult<()> {
+    let placed = placed(connection)?;
+    let mut statement = connection.prepare_cached(sql::PLACED_VALUES_OF_CHANNEL)?;
+    for value in statement.query_map(params![run, namespace, channel, base, version], row::value)? {
+        found.push(value?);
+    }
+    if found.last().is_none_or(|last| last.channel != channel || number(last.version) < version) {
+        let mut statement = connection.prepare_cached(sql::NEW_VALUES_OF_CHANNEL)?;
+        for value in
+            statement.query_map(params![run, namespace, channel, base, version, placed], row::value)?
+        {
+            found.push(value?);
+        }
+    }
+    Ok(())
+}
