@@ -1,0 +1,23 @@
+//! Conditions: the first line is a condition in JSON, the rest is the state. It is decided or refused; `not` turns it
+//! around.
+#![no_main]
+
+use graph_core::condition::Condition;
+use graph_core::json::parse_strict;
+use graph_core::template::{Root, Scope};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+fuzz_target!(|text: &str| {
+    let (condition, state) = text.split_once('\n').unwrap_or((text, "{}"));
+    let Ok(source) = parse_strict(condition, 200) else { return };
+    let state = parse_strict(state, 100).unwrap_or(Value::Null);
+    let Ok(condition) = Condition::from_json(&source) else { return };
+    let scope = Scope::new().with("state", Root::Value(&state)).with("result", Root::Value(&state));
+    let mut warnings = Vec::new();
+    let holds = condition.evaluate(&scope, &mut warnings);
+    assert_eq!(holds, condition.evaluate(&scope, &mut warnings), "the same condition, another answer");
+    if let Ok(opposite) = Condition::from_json(&json!({ "not": source })) {
+        assert_ne!(holds, opposite.evaluate(&scope, &mut warnings), "`not` changes nothing");
+    }
+});

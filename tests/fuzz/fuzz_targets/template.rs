@@ -1,0 +1,33 @@
+//! Templates: the first line is a template (JSON, or else a string), the rest is the state. What is filled in is never
+//! looked at again: data with templates in it comes out as it went in.
+#![no_main]
+
+use graph_core::graph::TemplateMode;
+use graph_core::json::parse_strict;
+use graph_core::template::{Root, Scope, ValueTemplate};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+fuzz_target!(|text: &str| {
+    let (template, state) = text.split_once('\n').unwrap_or((text, "{}"));
+    let source = parse_strict(template, 100).unwrap_or_else(|_| json!(template));
+    let state = parse_strict(state, 100).unwrap_or_else(|_| json!(state));
+    let Ok(template) = ValueTemplate::parse(&source) else { return };
+    let scope = Scope::new().with("state", Root::Value(&state)).with("result", Root::Value(&state));
+    for mode in [TemplateMode::Lenient, TemplateMode::Strict] {
+        let mut missing = Vec::new();
+        let filled = template.evaluate(&scope, mode, &mut missing);
+        let again = template.evaluate(&scope, mode, &mut Vec::new());
+        assert_eq!(filled.as_ref().ok(), again.as_ref().ok(), "the same template, another value");
+        if let Some(literal) = template.literal() {
+            assert_eq!(filled.ok().as_ref(), Some(literal), "a literal has changed");
+        }
+    }
+    // A template that stands in the data stays as it is.
+    let whole = ValueTemplate::parse(&json!("${state}")).expect("the template is a constant");
+    let data: Value = json!([source, "${state.secret}"]);
+    let scope = Scope::new().with("state", Root::Value(&data));
+    if let Ok(filled) = whole.evaluate(&scope, TemplateMode::Strict, &mut Vec::new()) {
+        assert_eq!(filled, data, "data has been taken for a template");
+    }
+});

@@ -1,0 +1,220 @@
+//! What several targets need: a driver that lets bytes decide what happens to a run, and seeds.
+
+pub mod seeds;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use graph_core::capability::{DispatchPatterns, Manifest};
+use graph_core::digest::Digest;
+use graph_core::graph::{Durability, Graph};
+use graph_core::node::{Category, Failure, Goto, Outcome};
+use graph_core::record::Record;
+use graph_core::time::Timestamp;
+use graph_core::walker::{
+    Answers, Edit, Effect, Event, Identity, PersistId, Resume, RunTree, Setup, TaskReport, TaskSpec, TimerId,
+    Update,
+};
+use serde_json::{Map, Value, json};
+
+/// What stands between a graph and the bytes that decide its run.
+pub const SEPARATOR: &str = "\n---\n";
+/// Events of one run: more find nothing that fewer do not.
+const MAX_EVENTS: usize = 300;
+/// Tasks that may be under way before the run is left alone.
+const MAX_TASKS: usize = 500;
+
+/// Walks a graph as the bytes say, with events that have their place and events that have none. `seen` is given every
+/// record that is to be stored.
+///
+/// # Panics
+///
+/// When an invariant of the walker does not hold: that an event without a place is refused and changes nothing, and
+/// that what is handed out to be stored can be read again.
+pub fn walk(graph: Arc<Graph>, bytes: &[u8], mut seen: impl FnMut(&Record, &str)) {
+    let mut driver = Driver::new(graph);
+    driver.tell(Event::Started, &mut seen);
+    let mut bytes = bytes.iter().copied();
+    for _ in 0..MAX_EVENTS {
+        let Some(byte) = bytes.next() else { return };
+        if driver.running.len() > MAX_TASKS {
+            return;
+        }
+        let Some(event) = driver.event(byte, &mut bytes) else { continue };
+        driver.tell(event, &mut seen);
+    }
+}
+
+struct Driver {
+    tree: RunTree,
+    running: BTreeMap<(Arc<str>, u32), Box<TaskSpec>>,
+    timers: BTreeSet<TimerId>,
+    persists: BTreeSet<PersistId>,
+    interrupts: Vec<String>,
+    nodes: Vec<String>,
+    now: u64,
+}
+
+impl Driver {
+    fn new(graph: Arc<Graph>) -> Self {
+        let inputs = Arc::new(json!({ "n": 3, "list": [1, 2, 3], "text": "a" }));
+        let nodes = graph.nodes.iter().map(|node| node.name.clone()).collect();
+        let setup = Setup {
+            identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
+            seed: Setup::default_seed(&graph, &inputs),
+            inputs,
+            initial_state: Map::new(),
+            manifest: Arc::new(Manifest::of_dispatch(
+                DispatchPatterns::parse(["*"]).expect("the pattern is a constant"),
+            )),
+            // A graph that names itself is a graph with children.
+            graphs: Arc::new(BTreeMap::from([("t/graph".to_owned(), Arc::clone(&graph))])),
+            pins: Digest::of_bytes(b"pins"),
+            durability: Durability::Sync,
+            max_steps: Some(40),
+            max_concurrency: None,
+        };
+        Self {
+            tree: RunTree::new(graph, setup),
+            running: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            persists: BTreeSet::new(),
+            interrupts: Vec::new(),
+            nodes,
+            now: 1_000,
+        }
+    }
+
+    fn tell(&mut self, event: Event, seen: &mut impl FnMut(&Record, &str)) {
+        let told = format!("{event:?}");
+        let before = self.tree.summary();
+        let effects = match self.tree.handle(Timestamp(self.now), event) {
+            Ok(effects) => effects,
+            Err(error) => {
+                assert!(!error.to_string().is_empty(), "a refusal without a reason");
+                assert_eq!(before, self.tree.summary(), "refused, and yet something changed: {told}");
+                return;
+            }
+        };
+        for effect in effects {
+            match effect {
+                Effect::RunTask(spec) => {
+                    let task = Arc::from(spec.activation.task.as_str());
+                    self.running.insert((task, spec.activation.attempt), spec);
+                }
+                Effect::Abort { task, attempt } => {
+                    self.running.remove(&(task, attempt));
+                }
+                Effect::Persist(persist) => {
+                    let (body, _) = persist.record.encode().expect("a record can be written");
+                    seen(&persist.record, &body);
+                    self.persists.insert(persist.id);
+                }
+                Effect::SetTimer { timer, .. } => {
+                    self.timers.insert(timer);
+                }
+                Effect::Suspend(_) => {
+                    let open = self.tree.summary().interrupts;
+                    self.interrupts = open.into_iter().map(|interrupt| interrupt.id).collect();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn event(&mut self, byte: u8, more: &mut impl Iterator<Item = u8>) -> Option<Event> {
+        self.now += 1;
+        let pick = usize::from(byte >> 4);
+        Some(match byte & 15 {
+            // What moves a run on comes often.
+            0..=4 => {
+                let key = self.running.keys().nth(pick % self.running.len().max(1)).cloned()?;
+                self.running.remove(&key);
+                let report = TaskReport::new(self.result(more), u64::from(byte));
+                Event::TaskDone { task: key.0, attempt: key.1, report }
+            }
+            5..=7 => Event::Persisted(self.persists.pop_first()?),
+            8 => {
+                let resume = match pick % 4 {
+                    0 => Resume::default(),
+                    1 => Resume { answers: Answers::Bare(self.value(more)), ..Resume::default() },
+                    2 => {
+                        let ids = self.interrupts.clone();
+                        let answers = ids.into_iter().map(|id| (id, self.value(more))).collect();
+                        Resume { answers: Answers::ById(answers), ..Resume::default() }
+                    }
+                    _ => Resume {
+                        inputs: Some(Map::from_iter([("n".to_owned(), self.value(more))])),
+                        max_steps: more.next().map(u64::from),
+                        ..Resume::default()
+                    },
+                };
+                Event::Resumed(resume)
+            }
+            9 => Event::TimerFired(self.timers.pop_first()?),
+            10 => {
+                let as_node = self.nodes.get(pick % self.nodes.len().max(1)).cloned().filter(|_| pick > 3);
+                let values = Map::from_iter([("k".to_owned(), self.value(more))]);
+                Event::Updated(Box::new(Update { edit: Edit { values, as_node }, back_to: None }))
+            }
+            11 => Event::CancelRequested,
+            12 => Event::KillRequested,
+            13 => {
+                let id = self.persists.pop_first()?;
+                Event::PersistFailed { id, message: "the disk is full".into() }
+            }
+            // What has no place.
+            14 => match pick % 5 {
+                0 => Event::Started,
+                1 => Event::Persisted(PersistId(u64::MAX)),
+                2 => Event::Forked(None),
+                3 => Event::TimerFired(TimerId::Retry { task: "9.9".into(), attempt: 9 }),
+                _ => Event::TimerFired(TimerId::ChildTimeout { namespace: "1.0".into() }),
+            },
+            _ => {
+                let task = Arc::from(format!("{}.{}", pick, more.next().unwrap_or(0)));
+                Event::TaskDone {
+                    task,
+                    attempt: 1,
+                    report: TaskReport::new(Ok(Outcome::Result(json!(1))), 0),
+                }
+            }
+        })
+    }
+
+    fn result(&self, more: &mut impl Iterator<Item = u8>) -> Result<Outcome, Failure> {
+        let byte = more.next().unwrap_or(0);
+        let pick = usize::from(byte >> 3);
+        match byte & 7 {
+            0..=3 => Ok(Outcome::Result(self.value(more))),
+            4 => Err(Failure::new(Category::ALL[pick % 8], "it failed")),
+            5 => Ok(Outcome::Interrupt(self.value(more))),
+            6 => {
+                let update = Map::from_iter([("k".to_owned(), self.value(more))]);
+                let node = self.nodes.get(pick % self.nodes.len().max(1)).cloned().unwrap_or_default();
+                let argument = (pick % 2 == 0).then(|| self.value(more));
+                Ok(Outcome::Command { update, goto: vec![Goto { node, argument }] })
+            }
+            _ => Ok(Outcome::Command { update: Map::new(), goto: Vec::new() }),
+        }
+    }
+
+    fn value(&self, more: &mut impl Iterator<Item = u8>) -> Value {
+        let byte = more.next().unwrap_or(0);
+        match byte {
+            0..=63 => json!(byte),
+            64..=79 => Value::Null,
+            80..=95 => json!(byte & 1 == 0),
+            96..=111 => json!(f64::from(byte) * 1e300),
+            112..=127 => json!([1, "two", null, { "id": byte }]),
+            128..=143 => json!({ "k": byte, "list": [byte], "id": "m" }),
+            144..=159 => json!(i64::MIN + i64::from(byte)),
+            160..=175 => json!(u64::MAX - u64::from(byte)),
+            176..=191 => json!("${state.k} $${x} \u{202e}"),
+            192..=207 => json!({ "overwrite": byte }),
+            208..=223 => json!({ "success": false, "error": "no" }),
+            224..=239 => json!("[1, 2, 3]"),
+            _ => json!({ "success": true, "data": [byte], "status": "ok" }),
+        }
+    }
+}
