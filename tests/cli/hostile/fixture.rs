@@ -1,0 +1,240 @@
+//! A fixture: what is offered, how, and what is to come of it.
+
+use std::path::{Path, PathBuf};
+
+use graph_core::diagnostic::Problems;
+use serde_json::{Map, Value};
+
+/// One input with its outcome.
+pub(crate) struct Fixture {
+    /// The file below `tests/hostile`, without the extension.
+    pub(crate) name: String,
+    /// Its folder.
+    pub(crate) topic: String,
+    /// What is tried, for the table.
+    pub(crate) input: String,
+    /// How it is offered: `node`, `graph`, `caps`, `trust`, `command`.
+    pub(crate) offer: String,
+    /// What it is made of.
+    pub(crate) parts: Map<String, Value>,
+    /// What is to come of it.
+    pub(crate) expect: Map<String, Value>,
+    /// Which defences it fails without.
+    pub(crate) guards: Vec<String>,
+    /// Whether it is cheap enough to be called a hundred times over.
+    pub(crate) repeat: bool,
+}
+
+/// Keys of a fixture, beside those that say what it is made of.
+const ABOUT: [&str; 5] = ["input", "offer", "expect", "guards", "repeat"];
+/// What it may be made of.
+const PARTS: [&str; 18] = [
+    "answer",
+    "before",
+    "bytes",
+    "caps",
+    "command",
+    "component",
+    "core",
+    "data",
+    "edit",
+    "files",
+    "graph",
+    "imports",
+    "item",
+    "node",
+    "params",
+    "run",
+    "statement",
+    "trust",
+];
+/// What may be expected of it.
+const EXPECTED: [&str; 11] =
+    ["exit", "code", "category", "message", "state", "seconds", "mib", "warnings", "absent", "fuel", "logs"];
+
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hostile")
+}
+
+/// All of them, in order of names.
+pub(crate) fn all() -> Vec<Fixture> {
+    let mut fixtures = Vec::new();
+    for topic in std::fs::read_dir(folder()).unwrap() {
+        let topic = topic.unwrap().path();
+        if !topic.is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(&topic).unwrap() {
+            fixtures.push(read(&topic, &file.unwrap().path()));
+        }
+    }
+    fixtures.sort_by(|one, other| one.name.cmp(&other.name));
+    fixtures
+}
+
+fn read(topic: &Path, file: &Path) -> Fixture {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).unwrap();
+    let problems = Problems::new();
+    let parsed = graph_core::yaml::parse(&text, &problems);
+    let (parsed, _) =
+        problems.finish(&shown.to_string(), &text, parsed).unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let Value::Object(mut parts) = parsed.to_json() else { panic!("{shown}: not a mapping") };
+    let topic = topic.file_name().unwrap().to_string_lossy().into_owned();
+    let mut take = |key: &str| parts.remove(key);
+    let text_of = |value: Option<Value>, key: &str| match value {
+        Some(Value::String(text)) => text,
+        other => panic!("{shown}: `{key}` is {other:?}"),
+    };
+    let input = text_of(take(ABOUT[0]), ABOUT[0]);
+    let offer = text_of(take(ABOUT[1]), ABOUT[1]);
+    let Some(Value::Object(expect)) = take(ABOUT[2]) else { panic!("{shown}: no `expect`") };
+    let Some(Value::Array(guards)) = take(ABOUT[3]) else { panic!("{shown}: no list of `guards`") };
+    let repeat = take(ABOUT[4]) == Some(Value::Bool(true));
+    for key in parts.keys() {
+        assert!(PARTS.contains(&key.as_str()), "{shown}: `{key}` is nothing that a fixture is made of");
+    }
+    for key in expect.keys() {
+        assert!(EXPECTED.contains(&key.as_str()), "{shown}: `{key}` is nothing that can be expected");
+    }
+    assert!(expect.contains_key("exit"), "{shown}: no exit code is expected");
+    assert!(!guards.is_empty(), "{shown}: it guards nothing");
+    let name = format!("{topic}/{}", file.file_stem().unwrap().to_string_lossy());
+    let guards = guards.into_iter().map(|guard| text_of(Some(guard), "guards")).collect();
+    Fixture { name, topic, input, offer, parts, expect, guards, repeat }
+}
+
+impl Fixture {
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        self.parts.get(key).map(|value| generated(value, &self.name))
+    }
+}
+
+/// A text as it is written, or made of pieces: `before`, then `each` so many times (with `@i` for which one it is),
+/// `middle`, `close` as often, and `after`. A list of such is one after the other.
+pub(crate) fn generated(value: &Value, name: &str) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(pieces) => pieces.iter().map(|piece| generated(piece, name)).collect(),
+        Value::Object(pieces) => {
+            for key in pieces.keys() {
+                let known = ["before", "each", "count", "middle", "close", "after"];
+                assert!(known.contains(&key.as_str()), "{name}: `{key}` is no piece of a text");
+            }
+            let piece = |key: &str| pieces.get(key).map(|piece| generated(piece, name)).unwrap_or_default();
+            let count = pieces.get("count").and_then(Value::as_u64).unwrap_or(1);
+            let each = piece("each");
+            let repeated: String = if each.contains("@i") {
+                (0..count).map(|index| each.replace("@i", &index.to_string())).collect()
+            } else {
+                each.repeat(usize::try_from(count).unwrap())
+            };
+            let close = piece("close").repeat(usize::try_from(count).unwrap());
+            [piece("before"), repeated, piece("middle"), close, piece("after")].concat()
+        }
+        other => panic!("{name}: {other} is no text"),
+    }
+}
+
+const NODE: &str = include_str!("../../../host/engine/tests/engine/node.wat");
+const RUN: &str = r#"(export "graph-host:node/action@0.1.0#run")"#;
+const DESCRIBE: &str = r#"(export "graph-host:node/action@0.1.0#describe")"#;
+/// What core code has at hand.
+const AT_HAND: &str = r#"
+  (memory (export "memory") 1 512)
+  (data (i32.const 1024) "@DATA@")
+  (global $next (mut i32) (i32.const 32768))
+  (func $allocate (param $more i32) (result i32)
+    (local $at i32)
+    (local.set $at (i32.and (i32.add (global.get $next) (i32.const 15)) (i32.const -16)))
+    (global.set $next (i32.add (local.get $at) (local.get $more)))
+    (local.get $at))
+  (func $result (param $at i32) (param $length i32) (result i32)
+    (i32.store8 (i32.const 0) (i32.const 0))
+    (i32.store8 (i32.const 4) (i32.const 0))
+    (i32.store (i32.const 8) (local.get $at))
+    (i32.store (i32.const 12) (local.get $length))
+    (i32.const 0))
+  (func $description (result i32)
+    (i32.store (i32.const 0) (i32.const 512)) (i32.store (i32.const 4) (i32.const 2))
+    (i32.store (i32.const 8) (i32.const 512)) (i32.store (i32.const 12) (i32.const 2))
+    (i32.store (i32.const 16) (i32.const 512)) (i32.store (i32.const 20) (i32.const 2))
+    (i32.store (i32.const 24) (i32.const 0)) (i32.store (i32.const 28) (i32.const 0))
+    (i32.const 0))
+  (data (i32.const 512) "{}")
+"#;
+const REALLOC: &str =
+    r#"(func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (call $allocate (local.get 3)))"#;
+
+/// How `run` is lifted, and how with something that is called once its result has been taken over.
+const LIFTED: &str = "(realloc $cabi_realloc) string-encoding=utf8))";
+const POSTED: &str = "(realloc $cabi_realloc) (post-return $cabi_post) string-encoding=utf8))";
+const ALIASED: &str = "(alias core export $main \"cabi_realloc\"";
+const POST: &str = "(alias core export $main \"cabi_post\" (core func $cabi_post))\n  ";
+
+impl Fixture {
+    /// The component: whole (`component`), as bytes in hexadecimal digits, or as a node around core code (`core`), the
+    /// body of its `run`, or what `run` answers.
+    pub(crate) fn component(&self) -> Option<Vec<u8>> {
+        if let Some(hex) = self.text("bytes") {
+            let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+            return Some(digits.chunks(2).map(byte).collect());
+        }
+        let text = if let Some(text) = self.text("component") {
+            text
+        } else {
+            let answer = self.text("answer");
+            let data = self.text("data").or_else(|| answer.clone()).unwrap_or_default();
+            let escaped: String = data.bytes().map(|byte| format!("\\{byte:02x}")).collect();
+            let run = self.text("run").or_else(|| {
+                Some(format!("(call $result (i32.const 1024) (i32.const {}))", answer.as_ref()?.len()))
+            });
+            let core = self.text("core");
+            if run.is_none() && core.is_none() {
+                return None;
+            }
+            let mut core = core.unwrap_or_default();
+            if let Some(run) = run {
+                core += &format!("(func {RUN} (param $at i32) (result i32) {run})");
+            }
+            core = core.replace("@RUN@", RUN).replace("@DESCRIBE@", DESCRIBE);
+            if !core.contains(DESCRIBE) {
+                core += &format!("(func {DESCRIBE} (result i32) (call $description))");
+            }
+            if !core.contains("\"cabi_realloc\"") {
+                core += REALLOC;
+            }
+            let posts = core.contains("\"cabi_post\"");
+            let node = self.node_of(&(AT_HAND.replace("@DATA@", &escaped) + &core));
+            if posts {
+                node.replace(LIFTED, POSTED).replace(ALIASED, &format!("{POST}{ALIASED}"))
+            } else {
+                node
+            }
+        };
+        Some(wat::parse_str(text).unwrap_or_else(|error| panic!("{}: {error}", self.name)))
+    }
+
+    /// A node around core code, which imports `() -> u64` of the interfaces that `imports` names, as `interface#function`.
+    fn node_of(&self, core: &str) -> String {
+        let (mut import, mut lowered, mut with) = (String::new(), String::new(), String::new());
+        let imports = self.parts.get("imports").and_then(Value::as_array).cloned().unwrap_or_default();
+        for (i, named) in imports.iter().enumerate() {
+            let (interface, function) = named.as_str().and_then(|named| named.split_once('#')).unwrap();
+            import += &format!(
+                r#"(import "{interface}" (instance $import-{i} (export "{function}" (func (result u64)))))"#
+            );
+            lowered += &format!(
+                r#"(alias export $import-{i} "{function}" (func $function-{i}))
+                   (core func $lowered-{i} (canon lower (func $function-{i})))
+                   (core instance $given-{i} (export "{function}" (func $lowered-{i})))"#
+            );
+            with += &format!(r#"(with "{interface}" (instance $given-{i}))"#);
+        }
+        NODE.replace("@CORE@", core)
+            .replace("@IMPORTS@", &import)
+            .replace("@LOWERED@", &lowered)
+            .replace("@WITH@", &with)
+    }
+}

@@ -1,0 +1,330 @@
+//! Offering a fixture to a host, and checking what comes of it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Map, Value};
+
+use super::fixture::{Fixture, generated};
+use super::signing;
+use super::watch::{self, Ended};
+use crate::place::Place;
+
+/// How long an input may keep the host busy unless it says otherwise, in seconds: far more than any takes, on a machine
+/// that is busy with other tests.
+const SECONDS: u64 = 20;
+/// How much memory it may take, in MiB.
+const MIB: u64 = 400;
+
+/// A home in which the healthy component is compiled already.
+pub(crate) struct Prepared(Place);
+
+impl Prepared {
+    pub(crate) fn new() -> Self {
+        let place = Place::with_testkit();
+        place.graph("good.yaml", GOOD);
+        let (document, code) = place.json(&["run", "good.yaml", "--caps", "caps.yaml", "--allow-unsigned"]);
+        assert_eq!(code, 0, "{document}");
+        Self(place)
+    }
+}
+
+const GOOD: &str = "start: good\nnodes:\n  good: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { good: 1 } }\n";
+
+/// A project with the fixture in it.
+pub(crate) struct Scene<'f> {
+    fixture: &'f Fixture,
+    pub(crate) place: Place,
+}
+
+impl<'f> Scene<'f> {
+    pub(crate) fn new(fixture: &'f Fixture, prepared: &Prepared) -> Self {
+        let place = Place::with_testkit();
+        copy(&prepared.0.path("home"), &place.path("home"));
+        let io = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../examples/nodes/.ai/tools/examples/testkit-io.wasm");
+        std::fs::copy(io, place.path(".ai/tools/t/io.wasm")).unwrap();
+        std::fs::create_dir(place.path("tmp")).unwrap();
+        std::fs::create_dir(place.path("granted")).unwrap();
+        place.graph("good.yaml", GOOD);
+        let dispatch = "dispatch: ['execute.tool.t.*']\n";
+        let caps = fixture.text("caps").unwrap_or_default();
+        place
+            .write("caps.yaml", &if caps.contains("dispatch:") { caps } else { format!("{dispatch}{caps}") });
+        let scene = Self { fixture, place };
+        if let Some(component) = fixture.component() {
+            if let Some(patch) = fixture.parts.get("statement") {
+                let envelope = signing::envelope(&component, patch);
+                scene.place.write(".ai/tools/t/bad.wasm.dsse.json", &envelope);
+            }
+            std::fs::write(scene.place.path(".ai/tools/t/bad.wasm"), component).unwrap();
+        }
+        let trust = fixture.parts.get("trust").map_or_else(
+            || "keys: [{ name: tester, key: \"@KEY1@\", items: [\"t/*\"] }]".to_owned(),
+            |trust| generated(trust, &fixture.name),
+        );
+        let trust = trust.replace("@KEY1@", &signing::public(1)).replace("@KEY2@", &signing::public(2));
+        scene.place.write("trust.yaml", &trust);
+        match fixture.text("graph") {
+            // As it is, where it is to be broken as a document.
+            Some(graph) if fixture.offer == "document" => scene.place.write("bad.yaml", &graph),
+            Some(graph) => scene.place.graph("bad.yaml", &graph),
+            None => scene.place.graph("bad.yaml", &scene.graph()),
+        }
+        let files = fixture.parts.get("files").and_then(Value::as_object);
+        for (name, text) in files.into_iter().flatten() {
+            let path = scene.place.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, generated(text, &fixture.name)).unwrap();
+        }
+        scene.edit();
+        scene
+    }
+
+    /// The entry of the node that is offered, without what comes after it.
+    pub(crate) fn node_entry(&self) -> String {
+        let params = self.fixture.parts.get("params").cloned().unwrap_or(Value::Object(Map::new()));
+        let item = self.fixture.parts.get("item").and_then(Value::as_str).unwrap_or("t/bad");
+        let mut entry = format!("action: {{ item_id: {item}, params: {params} }}, fuel: 20000000");
+        if let Some(Value::Object(node)) = self.fixture.parts.get("node") {
+            for (key, value) in node {
+                if key == "fuel" {
+                    entry = entry.replace("20000000", &value.to_string());
+                } else {
+                    entry += &format!(", {key}: {value}");
+                }
+            }
+        }
+        // What a document must not have as it is may well be in a text.
+        let ascii = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
+        entry.chars().map(ascii).collect()
+    }
+
+    /// The node that is offered beside a healthy one.
+    fn graph(&self) -> String {
+        let entry = self.node_entry();
+        let good =
+            "good: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { good: 1 } }";
+        let assign = if entry.contains("assign:") { "" } else { ", assign: { bad: \"${result}\" }" };
+        if self.fixture.offer == "artifact" {
+            // Where nothing may go without a signature, what is beside it must not be what is refused.
+            return format!("start: bad\nnodes:\n  bad: {{ {entry}{assign} }}\n");
+        }
+        format!("start: [bad, good]\nnodes:\n  bad: {{ {entry}{assign} }}\n  {good}\n")
+    }
+
+    /// What is done to files before they are offered: links, and programs that make them.
+    fn edit(&self) {
+        let edits = self.fixture.parts.get("edit").and_then(Value::as_array);
+        for edit in edits.into_iter().flatten() {
+            let text = |key: &str| edit.get(key).and_then(Value::as_str);
+            let file = self.place.path(text("file").unwrap());
+            if let Some(target) = text("link") {
+                #[cfg(unix)]
+                std::os::unix::fs::symlink(target, &file).unwrap();
+            } else if let Some(target) = text("hard_link") {
+                std::fs::hard_link(self.place.path(target), &file).unwrap();
+            } else if text("fifo").is_some() {
+                assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+            } else if let Some(size) = edit.get("size").and_then(Value::as_u64) {
+                std::fs::File::create(&file).unwrap().set_len(size).unwrap();
+            } else if text("damage").is_some() {
+                // Every artifact of a cache.
+                for entry in std::fs::read_dir(&file).unwrap() {
+                    let path = entry.unwrap().path();
+                    if path.extension().is_some_and(|extension| extension == "artifact") {
+                        let mut bytes = std::fs::read(&path).unwrap();
+                        let middle = bytes.len() / 2;
+                        bytes[middle..middle + 64].fill(0xcc);
+                        std::fs::write(&path, bytes).unwrap();
+                    }
+                }
+            } else if let Some(at) = edit.get("flip").and_then(Value::as_u64) {
+                let mut bytes = std::fs::read(&file).unwrap();
+                bytes[usize::try_from(at).unwrap()] ^= 1;
+                std::fs::write(&file, bytes).unwrap();
+            } else if let Some(to) = text("copy") {
+                std::fs::copy(&file, self.place.path(to)).unwrap();
+            } else {
+                panic!("{}: an edit that nobody knows", self.fixture.name);
+            }
+        }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.place.command(&[args, &["--json"]].concat());
+        command.env("TMPDIR", self.place.path("tmp"));
+        command
+    }
+
+    fn offered(&self) -> Command {
+        if let Some(Value::Array(words)) = self.fixture.parts.get("command") {
+            let words: Vec<_> = words.iter().map(|word| generated(word, &self.fixture.name)).collect();
+            return self.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        let mut args =
+            vec!["run", "bad.yaml", "--caps", "caps.yaml", "--trust", "trust.yaml", "--run-id", "bad"];
+        let wants_signature = self.fixture.offer == "artifact";
+        if !wants_signature {
+            args.push("--allow-unsigned");
+        }
+        self.command(&args)
+    }
+
+    /// Every file that is there, but for what a host writes of itself: its state, its home.
+    fn files(&self) -> BTreeSet<String> {
+        fn list(folder: &Path, prefix: &str, files: &mut BTreeSet<String>) {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+                let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+                if [".ai/state", "home"].contains(&name.as_str()) {
+                    continue;
+                }
+                if entry.file_type().unwrap().is_dir() {
+                    list(&entry.path(), &format!("{name}/"), files);
+                }
+                files.insert(name);
+            }
+        }
+        let mut files = BTreeSet::new();
+        list(&self.place.path(""), "", &mut files);
+        files
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Offers a fixture beside a healthy run, and says what is not as it should be.
+pub(crate) fn check(fixture: &Fixture, prepared: &Prepared) -> Result<(), String> {
+    let scene = Scene::new(fixture, prepared);
+    for words in fixture.parts.get("before").and_then(Value::as_array).into_iter().flatten() {
+        let words: Vec<_> = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        let ended = watch::run(scene.command(&words));
+        if ended.code != Some(0) {
+            return Err(format!("{words:?} ended with {:?}: {}", ended.code, ended.stderr));
+        }
+    }
+    let before = scene.files();
+    let healthy =
+        scene.command(&["run", "good.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "good"]);
+    let healthy = std::thread::spawn(move || watch::run(healthy));
+    let ended = watch::run(scene.offered());
+    let healthy = healthy.join().unwrap();
+    let wrong = |what: String| format!("{what}\n  {}\n  {}", ended.document, ended.stderr.trim());
+    came_to(fixture, &ended).map_err(&wrong)?;
+    in_bounds(fixture, &ended).map_err(&wrong)?;
+    // A manifest that is broken breaks the healthy run that is given it, too.
+    let shares_the_fault = fixture.offer == "caps";
+    if !shares_the_fault && (healthy.code != Some(0) || healthy.document["state"]["good"] != 1) {
+        return Err(format!("the healthy run ended with {:?}: {}", healthy.code, healthy.document));
+    }
+    let left: Vec<_> = scene.files().difference(&before).cloned().collect();
+    if ended.orphans != 0 || !left.is_empty() {
+        return Err(format!("it left {} processes and {left:?}", ended.orphans));
+    }
+    nothing_advanced(fixture, &scene, &ended).map_err(wrong)
+}
+
+fn came_to(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
+    let expected = |key: &str| fixture.expect.get(key);
+    if expected("exit").and_then(Value::as_i64) != ended.code.map(i64::from) {
+        return Err(format!("it ended with {:?}", ended.code));
+    }
+    let error = &ended.document["error"];
+    for key in ["code", "category"] {
+        if let Some(wanted) = expected(key).filter(|wanted| **wanted != error[key]) {
+            return Err(format!("its {key} is {}, not {wanted}", error[key]));
+        }
+    }
+    let texts = |key: &str| match expected(key) {
+        Some(Value::Array(texts)) => texts.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(Value::String(text)) => vec![text.clone()],
+        _ => Vec::new(),
+    };
+    let told = if error.is_null() { ended.document.to_string() } else { error.to_string() };
+    let message = error["message"].as_str().unwrap_or(&told);
+    for text in texts("message") {
+        if !message.contains(&text) && !told.contains(&text) {
+            return Err(format!("it does not say {text:?}"));
+        }
+    }
+    for text in texts("warnings") {
+        if !ended.stderr.contains(&text) && !ended.document["warnings"].to_string().contains(&text) {
+            return Err(format!("it does not warn {text:?}"));
+        }
+    }
+    for text in texts("absent") {
+        if ended.stderr.contains(&text) || message.contains(&text) {
+            return Err(format!("it shows {text:?}"));
+        }
+    }
+    if let Some(Value::Object(state)) = expected("state") {
+        for (key, value) in state {
+            if ended.document["state"][key] != *value {
+                return Err(format!("state.{key} is {}, not {value}", ended.document["state"][key]));
+            }
+        }
+    }
+    // What the host could do nothing about is told by its node.
+    if ["node", "artifact"].contains(&fixture.offer.as_str())
+        && !error["file"].is_string()
+        && ended.code != Some(0)
+        && !told.contains("bad")
+    {
+        return Err("the node is not named".to_owned());
+    }
+    if let Some(fuel) = expected("fuel").filter(|fuel| **fuel != ended.document["fuel"]) {
+        return Err(format!("{} fuel was charged, not {fuel}", ended.document["fuel"]));
+    }
+    Ok(())
+}
+
+fn in_bounds(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
+    let most = |key: &str, usual| fixture.expect.get(key).and_then(Value::as_u64).unwrap_or(usual);
+    if ended.took.as_secs() >= most("seconds", SECONDS) {
+        return Err(format!("it took {:?}", ended.took));
+    }
+    if ended.peak / 1024 >= most("mib", MIB) {
+        return Err(format!("it took {} MiB", ended.peak / 1024));
+    }
+    Ok(())
+}
+
+/// A run that failed has no checkpoint but that of its inputs, and keeps nothing of the superstep but what may be resumed;
+/// one that was refused is not there.
+fn nothing_advanced(fixture: &Fixture, scene: &Scene<'_>, ended: &Ended) -> Result<(), String> {
+    if ended.code == Some(0) || fixture.parts.contains_key("command") {
+        return Ok(());
+    }
+    let shown = watch::run(scene.command(&["runs", "show", "bad"]));
+    let began = ended.document["status"].is_string();
+    if !began {
+        return if shown.code == Some(9) {
+            Ok(())
+        } else {
+            Err(format!("there is a run: {}", shown.document))
+        };
+    }
+    if ended.document["steps"] != 0 || ended.document["state"] != Value::Object(Map::new()) {
+        return Err("the run advanced".to_owned());
+    }
+    if shown.document["step"] != 0 {
+        return Err(format!("the stored run advanced: {}", shown.document));
+    }
+    let verified = watch::run(scene.command(&["runs", "verify", "bad"]));
+    if verified.code != Some(0) {
+        return Err(format!("what is stored does not verify: {}", verified.document));
+    }
+    Ok(())
+}
