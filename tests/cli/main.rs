@@ -21,4 +21,5 @@ mod stores;
 mod streams;
 mod telemetry;
 mod travel;
+mod trust;
 mod upkeep;

@@ -11,6 +11,7 @@ use graph_core::capability::{
 use graph_core::graph::Node;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Description, Failure};
+use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
 use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
@@ -20,6 +21,7 @@ use crate::exit::Exit;
 use crate::items::{self, FindError, Found, Places};
 use crate::primaries::Primaries;
 use crate::project;
+use crate::trust_log::TrustLog;
 
 /// What components are made from.
 #[derive(Clone)]
@@ -36,6 +38,10 @@ pub struct Components {
     pub allow_unsigned: bool,
     /// The texts that the run has kept, for those that are not there any more.
     pub kept_texts: Arc<BTreeMap<String, String>>,
+    /// The recorded time of the superstep that is next in a run that goes on: expiry is judged by it.
+    pub recorded: Option<Timestamp>,
+    /// Where it is written down what is let in while a run is under way.
+    pub log: Option<TrustLog>,
     /// The key with which the user lets the run sign.
     pub signing_key: Option<SigningKey>,
 }
@@ -131,18 +137,26 @@ impl Components {
         let dispatch = self.manifest.dispatch();
         let mut primaries = Primaries::new(&self.places, &self.trust, dispatch, self.allow_unsigned);
         primaries.texts.kept = Arc::clone(&self.kept_texts);
+        primaries.texts.recorded = self.recorded;
         primaries.signing_key.clone_from(&self.signing_key);
         primaries
     }
 
     /// Finds, verifies and compiles an item. It blocks.
     pub fn admit(&self, item: &str) -> Result<Admitted, AdmitError> {
+        self.admit_at(item, self.recorded)
+    }
+
+    /// As [`Self::admit`], for a superstep with this recorded time.
+    fn admit_at(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
         let (path, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
             Found::Component { path, envelope } => (path, envelope),
             Found::Graph { path } => return Err(AdmitError::Graph { id: item.to_owned(), path }),
         };
-        let verified = items::verify(item, &path, envelope.as_deref(), &self.trust, self.allow_unsigned)
-            .map_err(AdmitError::Refused)?;
+        let judged = items::judged(recorded);
+        let verified =
+            items::verify(item, &path, envelope.as_deref(), &self.trust, judged, self.allow_unsigned)
+                .map_err(AdmitError::Refused)?;
         self.load(path, verified)
     }
 
@@ -211,8 +225,13 @@ impl Components {
         item: &str,
         manifest: &Manifest,
         node: &Node,
-    ) -> Result<(PreparedNode, TaskLimits), Failure> {
-        let admitted = self.admit(item).map_err(AdmitError::failure)?;
+        recorded: Timestamp,
+    ) -> Result<(PreparedNode, TaskLimits, Standing), Failure> {
+        let admitted = self.admit_at(item, Some(recorded)).map_err(AdmitError::failure)?;
+        if let Some(log) = &self.log {
+            log.accept_component(&admitted.verified)
+                .map_err(|error| Failure::new(Category::Internal, error.message().to_owned()))?;
+        }
         let grant = self.grant(&admitted, manifest, node).map_err(|refusals| {
             let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
             Failure::new(Category::Denied, reasons.join("; "))
@@ -221,7 +240,7 @@ impl Components {
             .engine
             .prepare(&admitted.loaded, &grant)
             .map_err(|error| Failure::new(Category::Denied, error.to_string()))?;
-        Ok((prepared, grant.limits))
+        Ok((prepared, grant.limits, admitted.verified.standing().clone()))
     }
 }
 

@@ -14,6 +14,7 @@ use graph_core::graph::{ItemType, NodeIndex, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::record::JournalEntry;
+use graph_core::trust::Standing;
 use graph_core::walker::{CustomEvent, TaskReport, TaskSpec};
 use graph_engine::{Call, EventRecord, HostCall, Journal, Level, LogLine, PreparedNode};
 use graph_store::CheckpointStore;
@@ -57,13 +58,15 @@ struct Ready {
     node: PreparedNode,
     /// The limits of its grant, which may be below those that the manifest and the node give a task.
     limits: TaskLimits,
+    /// Whose signature it runs by, and until when that counts.
+    standing: Standing,
     /// How long a call takes, in nanoseconds; 0: not known.
     expected: AtomicU64,
 }
 
 impl Ready {
-    fn new(node: PreparedNode, limits: TaskLimits) -> Self {
-        Self { node, limits, expected: AtomicU64::new(0) }
+    fn new(node: PreparedNode, limits: TaskLimits, standing: Standing) -> Self {
+        Self { node, limits, standing, expected: AtomicU64::new(0) }
     }
 }
 
@@ -71,16 +74,20 @@ impl ComponentExecutor {
     /// Takes over what a plan has linked.
     pub fn new(components: Components, plan: Plan, output: Output, quiet: bool) -> Self {
         let mut primaries = components.primaries();
+        // What is read from now on is read now; the superstep that the run goes on with is over by then.
+        primaries.texts.recorded = None;
         primaries.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
         let mut ready: HashMap<Digest, Scopes> = HashMap::new();
         for planned in plan.nodes {
             if let (PlannedId::Literal(id), Some(node), Some(grant)) =
                 (planned.item, planned.ready, planned.grant)
+                && let Some(Ok(admitted)) = plan.items.get(&id)
             {
+                let standing = admitted.verified.standing().clone();
                 let Scope { graph, narrowing } = planned.scope;
                 let scope = ready.entry(graph).or_default().entry(narrowing).or_default();
-                scope.insert((planned.index, id), Arc::new(Ready::new(node, grant.limits)));
+                scope.insert((planned.index, id), Arc::new(Ready::new(node, grant.limits, standing)));
             }
         }
         let ready = RwLock::new(ready);
@@ -115,7 +122,14 @@ impl TaskExecutor for ComponentExecutor {
                 return shared.with_text(spec).await;
             }
             match shared.ready(&spec).await {
-                Ok(ready) => shared.call(&ready, &spec).await,
+                // It was let in when the run began, or went on; this superstep may be recorded later than that.
+                Ok(ready) => match ready.standing.expired(&spec.item_id, spec.clock) {
+                    Some(error) => {
+                        let failure = Failure::new(Category::Denied, error.to_string());
+                        TaskReport::new(Err(failure), 0)
+                    }
+                    None => shared.call(&ready, &spec).await,
+                },
                 Err(failure) => TaskReport::new(Err(failure), 0),
             }
         }
@@ -193,14 +207,15 @@ impl Shared {
         }
         let (shared, item, node) = (Arc::clone(self), spec.item_id.clone(), spec.node);
         let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
-        let (prepared, limits) = tokio::task::spawn_blocking(move || {
-            shared.components.prepare_late(&item, &manifest, graph.node(node))
+        let clock = spec.clock;
+        let (prepared, limits, standing) = tokio::task::spawn_blocking(move || {
+            shared.components.prepare_late(&item, &manifest, graph.node(node), clock)
         })
         .await
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })??;
-        let ready = Arc::new(Ready::new(prepared, limits));
+        let ready = Arc::new(Ready::new(prepared, limits, standing));
         let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
         let scopes = known.entry(spec.graph.digest).or_default();
         let scope = scopes.entry(spec.manifest.narrowing().to_owned()).or_default();

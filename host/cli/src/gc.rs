@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::context::now;
 use crate::error::{Error, Result};
+use crate::home::Home;
 use crate::runs;
 use crate::thread::Thread;
 
@@ -72,13 +73,21 @@ pub struct Report {
 }
 
 /// Looks after the runs of a project.
-pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, identity: &SigningKey) -> Result<Report> {
+pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) -> Result<Report> {
     let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
     let rows = store.runs(&RunFilter::default())?;
     let doomed = doomed(&rows, policy, now());
     for row in rows.iter().filter(|row| !doomed.contains(row.run_id.as_str())) {
         if let (Some(most), true) = (policy.checkpoints, row.status.is_end()) {
-            shorten(store, row, most.max(1), policy.dry_run, identity, &mut report)?;
+            match home.signing_identity(row.key)? {
+                Some(identity) => {
+                    shorten(store, row, most.max(1), policy.dry_run, &identity, &mut report)?;
+                }
+                None => report.left.push(format!(
+                    "run {} was signed by another host, which alone can shorten it",
+                    row.run_id
+                )),
+            }
         }
     }
     let mut gone = BTreeSet::new();

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::nearest;
 use graph_core::graph::ItemType;
-use graph_core::trust::{TrustStore, VerifiedComponent, VerifyError};
+use graph_core::time::Timestamp;
+use graph_core::trust::{Moment, TrustStore, VerifiedComponent, VerifyError};
 use serde::Serialize;
 
 use crate::context::now;
@@ -368,6 +369,7 @@ pub fn verify(
     path: &Path,
     envelope: Option<&Path>,
     trust: &TrustStore,
+    judged: Moment,
     allow_unsigned: bool,
 ) -> Result<VerifiedComponent> {
     let bytes = read_component(path)?;
@@ -375,13 +377,19 @@ pub fn verify(
         Some(path) => Some(crate::text_file::read_as("the envelope", path)?),
         None => None,
     };
-    let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, now());
+    let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);
     match verified {
         Err(VerifyError::Unsigned { .. }) if allow_unsigned => {
             VerifiedComponent::under_development(bytes, item).map_err(|error| refused(&error))
         }
         other => other.map_err(|error| refused(&error)),
     }
+}
+
+/// When signatures are judged in a superstep with this recorded time; without one, as things are now.
+pub fn judged(recorded: Option<Timestamp>) -> Moment {
+    let now = now();
+    Moment { now, recorded: recorded.unwrap_or(now) }
 }
 
 /// A component that is not let in, at the edge.

@@ -31,6 +31,7 @@ use crate::runs;
 use crate::subgraphs::Subgraphs;
 use crate::text_file;
 use crate::trust;
+use crate::trust_log::TrustLog;
 
 /// Where things are taken from: the options that say so are the same wherever components are used.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -159,6 +160,8 @@ pub fn components(
         manifest: Arc::new(manifest),
         allow_unsigned,
         kept_texts: Arc::default(),
+        recorded: None,
+        log: None,
         signing_key: None,
     }
 }
@@ -260,7 +263,12 @@ pub fn begin(
     context: &Context,
     quiet: bool,
 ) -> Result<Ready> {
-    let Scene { file, subgraphs, components, mut pins } = scene;
+    let Scene { file, subgraphs, mut components, mut pins } = scene;
+    let log = TrustLog::of(&context.home);
+    let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));
+    let graphs: Vec<_> = inside.chain([(file.graph.id.as_str(), &file)]).collect();
+    log.accept_plan(&plan, &graphs)?;
+    components.log = Some(log);
     let graph = file.graph;
     let key = context.home.identity()?;
     pins.of_plan(&plan);

@@ -121,7 +121,9 @@ impl Pins {
         self.components = components.collect();
         for (id, item) in &plan.items {
             match item.as_ref().map(|admitted| admitted.verified.standing()) {
-                Ok(Standing::Signed { key, .. }) => self.signers.insert(id.clone(), vec![key.id]),
+                Ok(standing @ Standing::Signed { .. }) => {
+                    self.signers.insert(id.clone(), standing.keys().map(|key| key.id).collect())
+                }
                 _ => self.signers.remove(id),
             };
         }

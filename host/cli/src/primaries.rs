@@ -66,7 +66,12 @@ impl Primaries {
         allow_unsigned: bool,
     ) -> Self {
         Self {
-            texts: Texts { places: places.clone(), trust: trust.clone(), kept: Arc::default() },
+            texts: Texts {
+                places: places.clone(),
+                trust: trust.clone(),
+                kept: Arc::default(),
+                recorded: None,
+            },
             dispatch: dispatch.clone(),
             allow_unsigned,
             pinned: BTreeMap::new(),

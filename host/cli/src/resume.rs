@@ -7,7 +7,8 @@ use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
 use graph_core::graph::Graph;
 use graph_core::record::{Accepted, InterruptRecord};
-use graph_core::trust::SigningKey;
+use graph_core::time::Timestamp;
+use graph_core::trust::{KeyId, Revocation, SigningKey, TrustStore};
 use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
@@ -16,7 +17,7 @@ use crate::changes::{self, Present};
 use crate::context::{Context, now};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::items::Places;
+use crate::items::{Places, judged};
 use crate::kept::Kept;
 use crate::launch::{Ready, components, drive_with, engine};
 use crate::output::printable;
@@ -25,6 +26,7 @@ use crate::preflight::Plan;
 use crate::project;
 use crate::runs;
 use crate::trust;
+use crate::trust_log::TrustLog;
 
 /// A run that has been restored.
 #[derive(Debug)]
@@ -89,7 +91,9 @@ pub async fn reopen(
 
     let mut pins = kept.pins.clone();
     let trust = trust::load(&context.home, &pins.trust_files, context.output)?;
-    let mut present = Present { kept: &kept, accept: accept_changes, trust: &trust, changes: Vec::new() };
+    let judged = judged(restored.as_ref().map(|tree| tree.root.checkpoint.at));
+    let mut present =
+        Present { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
     let graph = Arc::new(present.graph(&mut pins)?);
     let manifest = present.manifest()?;
     let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
@@ -101,11 +105,15 @@ pub async fn reopen(
     (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
     pins.of_graphs(&graphs);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
+    components.recorded = restored.as_ref().map(|tree| tree.root.checkpoint.at);
+    components.log = Some(TrustLog::of(&context.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
     let plan = Plan::make(&graph, &graphs, &components).await;
     pins.of_plan(&plan);
-    if let Some(error) = not_let_in(&run, &kept.pins, &plan) {
+    if let Some(error) = not_let_in(&run, &kept.pins, &plan)
+        .or_else(|| signer_revoked(&run, &kept.pins, &pins, &components.trust, now()))
+    {
         return Err(error);
     }
     // Where graph or manifest have changed, what is granted follows from that.
@@ -121,6 +129,7 @@ pub async fn reopen(
     {
         return Err(error);
     }
+    TrustLog::of(&context.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
     let from_the_start = restored.is_none();
@@ -188,7 +197,8 @@ fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let components = components.filter_map(|(id, item)| {
         let problem = item.as_ref().err().filter(|problem| problem.exit == Exit::Integrity)?;
         let nodes: Vec<_> = users.get(id)?.iter().map(|node| format!("`{node}`")).collect();
-        Some((format!("node {}: {}", nodes.join(", "), problem.message), problem.help.clone()))
+        let plural = if nodes.len() == 1 { "" } else { "s" };
+        Some((format!("node{plural} {}: {}", nodes.join(", "), problem.message), problem.help.clone()))
     });
     let texts = plan.texts.iter().filter_map(|((item_type, id), text)| {
         let problem = text.as_ref().err().filter(|problem| problem.exit == Exit::Integrity)?;
@@ -207,6 +217,31 @@ fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     })
 }
 
+/// The refusal to go on with what is known from the run alone and was signed with keys that are revoked since.
+fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Timestamp) -> Option<Error> {
+    let lines = kept.signers.iter().filter_map(|(item, keys)| {
+        // Whoever signs it now has been checked.
+        if now.signers.get(item) != Some(keys) {
+            return None;
+        }
+        let revoked = |key: &KeyId| trust.entries(*key).find(|entry| entry.is_revoked(at));
+        let entry =
+            keys.iter().all(|key| revoked(key).is_some()).then(|| revoked(keys.first()?)).flatten()?;
+        let since = match entry.revoked {
+            Some(Revocation::Since(since)) => format!(" since {since}"),
+            _ => String::new(),
+        };
+        Some(format!("`{item}` was signed with the key {}, which is revoked{since}", entry.named()))
+    });
+    let lines: Vec<_> = lines.collect();
+    let shown: Vec<_> = lines.iter().map(|line| format!("\n- {}", printable(line))).collect();
+    let error =
+        Error::integrity(format!("run {run} cannot go on with what it was begun with:{}", shown.concat()))
+            .details(serde_json::json!({ "refusals": lines }))
+            .help("get it signed with another key, and begin a new run");
+    (!lines.is_empty()).then_some(error)
+}
+
 /// The knowledge and directives that a run has kept.
 fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
@@ -220,12 +255,12 @@ fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<Strin
     Ok(texts)
 }
 
-/// This host's identity, if the run is signed with it.
+/// The identity of this host that the run is signed with: its present one, or one from before.
 pub fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
-    let key = context.home.identity()?;
-    if row.key == key.id() {
+    if let Some(key) = context.home.signing_identity(row.key)? {
         return Ok(key);
     }
+    let key = context.home.identity()?;
     Err(Error::integrity(format!(
         "run {} was signed by another host: its key is {}, this one's is {}",
         row.run_id,

@@ -9,11 +9,11 @@ use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
 use graph_core::node::{Category, Failure};
 use graph_core::text_item::{TextFormat, TextItem, read_text_item};
+use graph_core::time::Timestamp;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
 
-use crate::context::now;
 use crate::error::Error;
-use crate::items::{FindError, ItemFile, Places, Space};
+use crate::items::{FindError, ItemFile, Places, Space, judged};
 use crate::project;
 use crate::text_file;
 
@@ -122,6 +122,8 @@ pub struct Texts {
     pub trust: TrustStore,
     /// The texts that a run has kept, by [`key`]: they stand in for those that are not there any more.
     pub kept: Arc<BTreeMap<String, String>>,
+    /// The recorded time of the superstep that they are read for; none: now.
+    pub recorded: Option<Timestamp>,
 }
 
 /// How a run calls a text item that it is pinned to: `knowledge acme/x.md`.
@@ -160,7 +162,7 @@ impl Texts {
         let text = text_file::read(&file.path).map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
         })?;
-        let standing = verify_text(&file.id, &text, &self.trust, now());
+        let standing = verify_text(&file.id, &text, &self.trust, judged(self.recorded));
         if let TextStanding::Invalid(refusal) = standing {
             return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
         }

@@ -28,22 +28,24 @@ pub fn load(home: &Home, named: &[PathBuf], output: Output) -> Result<TrustStore
     Ok(store.merge(own(home)?))
 }
 
-/// This host's own key, for the knowledge that it writes about runs.
+/// This host's own keys, for the knowledge that it writes about runs.
 fn own(home: &Home) -> Result<TrustStore> {
     if !home.identity_file().exists() {
         return Ok(TrustStore::default());
     }
     let items = ItemPattern::parse(ITEMS)
         .map_err(|error| Error::invalid(format!("the pattern of this host's items: {error}")))?;
-    Ok(TrustStore::new(vec![TrustedKey {
+    let entry = |key| TrustedKey {
         name: "this host".to_owned(),
-        key: home.identity()?.verifying_key(),
-        items: vec![items],
+        key,
+        items: vec![items.clone()],
         ceiling: Ceiling::of([]),
         not_before: None,
         not_after: None,
         revoked: None,
-    }]))
+        succeeds: None,
+    };
+    Ok(TrustStore::new(home.verifying_identities()?.into_iter().map(entry).collect()))
 }
 
 /// Edits a trust store: its text goes through `change`, and the file appears whole or not at all. Edits of several
@@ -64,6 +66,9 @@ pub fn edit(path: &Path, change: impl FnOnce(&str, &str) -> Result<String, EditE
         EditError::Exists(_) => {
             Error::usage(error.to_string()).help(format!("edit {} to change an entry", path.display()))
         }
+        EditError::Unbelieved(_) => Error::integrity(error.to_string()).help(
+            "get the new public key from its owner in another way, and add it with `graph-host trust add`",
+        ),
         EditError::NotFound(_) => {
             Error::not_found(error.to_string()).help("`graph-host trust list` shows the keys and their ids")
         }

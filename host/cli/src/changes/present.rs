@@ -3,12 +3,11 @@
 use graph_core::capability::Manifest;
 use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
-use graph_core::trust::{TextRefusal, TextStanding, TrustStore, verify_text};
+use graph_core::trust::{Moment, TextRefusal, TextStanding, TrustStore, verify_text};
 use graph_core::walker::Graphs;
 
 use super::documents::of_documents;
 use super::of_graphs;
-use crate::context::now;
 use crate::error::{Error, Result};
 use crate::graph_file::wrongly_signed;
 use crate::items::Places;
@@ -24,6 +23,8 @@ pub(crate) struct Present<'k> {
     pub(crate) kept: &'k Kept,
     pub(crate) accept: bool,
     pub(crate) trust: &'k TrustStore,
+    /// When signatures are judged.
+    pub(crate) judged: Moment,
     /// What differs, a line each.
     pub(crate) changes: Vec<String>,
 }
@@ -36,7 +37,7 @@ impl Present<'_> {
         let path = &self.kept.pins.graph_file;
         let Ok(text) = crate::text_file::read(path) else { return keep() };
         let shown = project::shown(path);
-        let standing = verify_text(&self.kept.graph.id, &text, self.trust, now());
+        let standing = verify_text(&self.kept.graph.id, &text, self.trust, self.judged);
         match &standing {
             // What was changed under its signature is told with what was changed.
             TextStanding::Invalid(TextRefusal::Changed { .. }) if !self.accept => {

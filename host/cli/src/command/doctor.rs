@@ -135,8 +135,8 @@ fn trusted(context: &Context) -> Finding {
         Err(error) => return Finding::of(what, Err(error)),
     };
     // This host's own key counts for what it writes of runs, and for nothing that runs.
-    let own = context.home.identity().ok().map(|key| key.id());
-    let keys: Vec<_> = store.keys().iter().filter(|key| Some(key.id()) != own).collect();
+    let own = context.home.verifying_identities().unwrap_or_default();
+    let keys: Vec<_> = store.keys().iter().filter(|entry| !own.contains(&entry.key)).collect();
     let (count, at) = (keys.len(), now());
     let past = keys.iter().filter(|key| !key.is_valid(at)).count();
     if count == 0 {

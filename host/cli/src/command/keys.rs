@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use graph_core::trust::VerifyingKey;
-use graph_host::context::Context;
+use graph_core::trust::{Rotation, VerifyingKey};
+use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
-use graph_host::keys::{KeyPair, Pairs, verifying_key};
+use graph_host::home::write_atomic;
+use graph_host::keys::{KeyPair, Pairs, signing_key, verifying_key};
 use graph_host::output::{BOLD, DIM, styled};
 use graph_host::project::shown;
 use serde::Serialize;
@@ -28,6 +29,10 @@ enum Command {
     List,
     /// Show the public half of a key
     Show(Show),
+    /// Make a key that follows one of yours, and the statement that says so
+    Rotate(Rotate),
+    /// Give this host another key to sign runs with; those that it has signed stay verifiable
+    RotateHost(RotateHost),
 }
 
 #[derive(Debug, clap::Args)]
@@ -40,6 +45,24 @@ struct Generate {
     /// Replace a key of that name; the old one is gone for good
     #[arg(long)]
     force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Rotate {
+    /// The key that is to be followed: the name of one of yours
+    old: String,
+    /// What to call the new one
+    new: String,
+    /// Where to write the statement; without it, NEW.rotation.json beside the new key
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct RotateHost {
+    /// Destroy the old private key: runs that it has signed can be verified, and not continued
+    #[arg(long)]
+    destroy: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -61,6 +84,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         }
         Command::Show(args) => {
             let report = show(&args.key, context)?;
+            output.show(&report, || report.render())?;
+        }
+        Command::Rotate(args) => {
+            let report = rotate(&args, context)?;
+            output.show(&report, || report.render())?;
+        }
+        Command::RotateHost(args) => {
+            let report = rotate_host(&args, context)?;
             output.show(&report, || report.render())?;
         }
     }
@@ -114,6 +145,87 @@ impl PairReport {
 fn generate(args: Generate, context: &Context) -> Result<PairReport> {
     let pairs = args.out.map_or_else(|| Pairs::of(&context.home), Pairs::at);
     pairs.generate(&args.name, args.force).map(PairReport::from)
+}
+
+#[derive(Debug, Serialize)]
+struct RotateReport {
+    old_id: String,
+    key: PairReport,
+    statement: String,
+}
+
+/// The new key is made first: without the statement it is a key like any other.
+fn rotate(args: &Rotate, context: &Context) -> Result<RotateReport> {
+    let pairs = Pairs::of(&context.home);
+    let old = signing_key(&context.home, &args.old)?;
+    let pair = pairs.generate(&args.new, false)?;
+    let new = signing_key(&context.home, &args.new)?;
+    let rotation = Rotation::sign(&old, &new, now()).map_err(|error| Error::usage(error.to_string()))?;
+    let beside = || pair.private_file.with_file_name(format!("{}.rotation.json", args.new));
+    let file = args.out.clone().unwrap_or_else(beside);
+    write_atomic(&file, rotation.to_text().as_bytes(), false)
+        .map_err(|error| Error::write("the rotation", &file, &error))?;
+    Ok(RotateReport { old_id: old.id().to_string(), key: pair.into(), statement: shown(&file) })
+}
+
+impl RotateReport {
+    fn render(&self) -> String {
+        format!(
+            "{} {} follows {}\n{} {}\n\n{}",
+            styled(DIM, format_args!("{:<9}", "key")),
+            styled(BOLD, &self.key.name),
+            self.old_id,
+            styled(DIM, format_args!("{:<9}", "statement")),
+            self.statement,
+            styled(
+                DIM,
+                format_args!(
+                    "Sign with the new key from now on, and what is in use again. Whoever trusts the old one runs\n  \
+                     graph-host trust rotate {}",
+                    self.statement
+                )
+            )
+        )
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct RotateHostReport {
+    old_id: String,
+    id: String,
+    statement: String,
+    destroyed: bool,
+}
+
+fn rotate_host(args: &RotateHost, context: &Context) -> Result<RotateHostReport> {
+    let followed = context.home.rotate_identity(args.destroy, now())?;
+    Ok(RotateHostReport {
+        old_id: followed.old.to_string(),
+        id: followed.new.to_string(),
+        statement: shown(&followed.statement),
+        destroyed: args.destroy,
+    })
+}
+
+impl RotateHostReport {
+    fn render(&self) -> String {
+        let old = if self.destroyed {
+            "the old private key is gone: its runs can be verified, and not continued"
+        } else {
+            "the old key is kept: its runs can be verified and continued"
+        };
+        let field = |name: &str| styled(DIM, format_args!("{name:<9}"));
+        format!(
+            "{} {}\n{} {}\n{} {}\n{}",
+            field("host key"),
+            self.id,
+            field("follows"),
+            self.old_id,
+            field("statement"),
+            self.statement,
+            styled(DIM, old)
+        )
+    }
 }
 
 #[derive(Debug, Serialize)]

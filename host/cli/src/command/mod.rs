@@ -17,6 +17,7 @@ mod runs;
 mod sign;
 mod test;
 mod trust;
+mod trust_log;
 mod validate;
 mod verify;
 mod watch;

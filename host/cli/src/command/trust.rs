@@ -6,14 +6,17 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use graph_core::capability::{CapabilityKind, Ceiling, ItemPattern};
 use graph_core::time::Timestamp;
-use graph_core::trust::{Revocation, TrustStore, TrustedKey};
+use graph_core::trust::{
+    LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TrustStore, TrustedKey,
+};
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::keys::verifying_key;
 use graph_host::output::{BAD, BOLD, CAUTION, DIM, GOOD, printable, styled};
 use graph_host::project::shown;
-use graph_host::trust;
+use graph_host::trust_log::TrustLog;
+use graph_host::{text_file, trust};
 use serde::Serialize;
 
 /// Say whose signatures count, for which items, how far and how long
@@ -31,6 +34,35 @@ enum Command {
     List(List),
     /// Stop trusting a key
     Revoke(Revoke),
+    /// Trust the key that follows one you trust, as its owner's statement says
+    Rotate(Rotate),
+    /// Show what was accepted when, and by which keys
+    Log(Log),
+}
+
+#[derive(Debug, clap::Args)]
+struct Rotate {
+    /// The statement, as `keys rotate` writes it
+    statement: PathBuf,
+    /// What to call the new key; without it, the old name with a number behind it
+    #[arg(long)]
+    name: Option<String>,
+    /// When the old key ceases to count; without it, as before
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+    /// When the new key ceases to count; without it, when the old one would have
+    #[arg(long, value_name = "TIME")]
+    not_after: Option<Timestamp>,
+    /// Edit this trust store, not your own
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Log {
+    /// Say only whether every line is as it was written
+    #[arg(long)]
+    verify: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -98,6 +130,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             let report = revoke(args, context)?;
             output.show(&report, || format!("revoked in {}\n{}", report.file, report.key.render()))?;
         }
+        Command::Rotate(args) => {
+            let report = rotate(args, context)?;
+            output.show(&report, || format!("trusted in {}\n{}", report.file, report.key.render()))?;
+        }
+        Command::Log(args) => super::trust_log::run(args.verify, context)?,
     }
     Ok(Exit::Ok)
 }
@@ -114,6 +151,8 @@ pub(super) struct TrustedReport {
     not_before: Option<String>,
     not_after: Option<String>,
     revoked: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    succeeds: Option<String>,
 }
 
 /// Whether a key counts now.
@@ -150,6 +189,7 @@ impl TrustedReport {
                 Revocation::Always => "all along".to_owned(),
                 Revocation::Since(since) => format!("since {since}"),
             }),
+            succeeds: key.succeeds.as_ref().map(|before| before.name.clone()),
         }
     }
 
@@ -169,9 +209,12 @@ impl TrustedReport {
         let items: Vec<_> = self.items.iter().map(ItemPattern::as_str).collect();
         field("items", &items.join(", "));
         field("ceiling", &ceiling_text(&self.ceiling));
-        for (name, time) in
-            [("from", &self.not_before), ("until", &self.not_after), ("revoked", &self.revoked)]
-        {
+        for (name, time) in [
+            ("from", &self.not_before),
+            ("until", &self.not_after),
+            ("revoked", &self.revoked),
+            ("follows", &self.succeeds),
+        ] {
             if let Some(time) = time {
                 field(name, time);
             }
@@ -222,14 +265,28 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
         not_before: args.not_before,
         not_after: args.not_after,
         revoked: None,
+        succeeds: None,
         name: args.name,
     };
+    let own = args.file.is_none();
+    if own {
+        // What cannot be written down is not done.
+        TrustLog::of(&context.home).read()?;
+    }
     let file = args.file.unwrap_or_else(|| context.home.trust_file());
     trust::edit(&file, |name, text| TrustStore::add(name, text, &key))?;
+    if own {
+        TrustLog::of(&context.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None)?;
+    }
     Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
 }
 
 fn revoke(args: Revoke, context: &Context) -> Result<EditReport> {
+    let own = args.file.is_none();
+    if own {
+        // What cannot be written down is not done.
+        TrustLog::of(&context.home).read()?;
+    }
     let file = args.file.unwrap_or_else(|| context.home.trust_file());
     let revocation = args.since.map_or(Revocation::Always, Revocation::Since);
     let mut revoked = None;
@@ -241,8 +298,78 @@ fn revoke(args: Revoke, context: &Context) -> Result<EditReport> {
         Ok(edited)
     })?;
     match revoked {
-        Some(key) => Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) }),
+        Some(key) => {
+            if own {
+                TrustLog::of(&context.home).key(LogEvent::KeyRevoked, &key.name, vec![key.id()], None)?;
+            }
+            Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
+        }
         None => Err(Error::not_found(format!("the trust store has no key `{}`", args.key))),
+    }
+}
+
+fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
+    if args.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains(char::is_control)) {
+        return Err(Error::usage("a key's name is a text on one line"));
+    }
+    let text = text_file::read_as("the rotation", &args.statement)?;
+    let rotation = Rotation::parse(&text).map_err(|error| {
+        let message = format!("{} is not a rotation of keys: {error}", shown(&args.statement));
+        match error {
+            RotationError::BadSignature(_) => Error::integrity(message)
+                .help("fetch the statement again from where it came; do not use this one"),
+            _ => Error::invalid(message).help("`graph-host keys rotate OLD NEW` writes one"),
+        }
+    })?;
+    let own = args.file.is_none();
+    if own {
+        // What cannot be written down is not done.
+        TrustLog::of(&context.home).read()?;
+    }
+    let file = args.file.unwrap_or_else(|| context.home.trust_file());
+    let successor = Successor { name: args.name, old_until: args.until, not_after: args.not_after };
+    let mut added = None;
+    trust::edit(&file, |name, text| {
+        let (edited, new) = TrustStore::rotate(name, text, &rotation, &successor, now())?;
+        let (store, _) =
+            TrustStore::from_yaml(name, &edited).map_err(graph_core::trust::EditError::Invalid)?;
+        added = store.find(&new).cloned();
+        Ok(edited)
+    })?;
+    let Some(key) = added else {
+        return Err(Error::storage(format!("{} does not have the key that was added to it", shown(&file))));
+    };
+    if own {
+        let keys = vec![rotation.old().id(), key.id()];
+        let statement = Some(graph_core::digest::Digest::of_bytes(text.as_bytes()));
+        TrustLog::of(&context.home).key(LogEvent::KeyRotated, &key.name, keys, statement)?;
+    }
+    Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
+}
+
+#[derive(Debug, Serialize)]
+struct RequirementReport {
+    items: Vec<ItemPattern>,
+    threshold: u32,
+    keys: Vec<String>,
+}
+
+impl RequirementReport {
+    fn of(rule: &Requirement) -> Self {
+        let keys = rule.keys.iter().map(|key| key.name.clone()).collect();
+        Self { items: rule.items.clone(), threshold: rule.threshold, keys }
+    }
+
+    fn render(&self) -> String {
+        let items: Vec<_> = self.items.iter().map(ItemPattern::as_str).collect();
+        let keys: Vec<_> = self.keys.iter().map(|key| printable(key).into_owned()).collect();
+        format!(
+            "{} {} of {} have to sign {}",
+            styled(BOLD, "required"),
+            self.threshold,
+            keys.join(", "),
+            items.join(", ")
+        )
     }
 }
 
@@ -250,13 +377,16 @@ fn revoke(args: Revoke, context: &Context) -> Result<EditReport> {
 struct ListReport {
     file: String,
     keys: Vec<TrustedReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    require: Vec<RequirementReport>,
 }
 
 fn list(args: &List, context: &Context) -> Result<ListReport> {
     let store = trust::load(&context.home, &args.trust, context.output)?;
     let at = now();
     let keys = store.keys().iter().map(|key| TrustedReport::of(key, at)).collect();
-    Ok(ListReport { file: shown(&context.home.trust_file()), keys })
+    let require = store.requirements().iter().map(RequirementReport::of).collect();
+    Ok(ListReport { file: shown(&context.home.trust_file()), keys, require })
 }
 
 impl ListReport {
@@ -264,6 +394,7 @@ impl ListReport {
         if self.keys.is_empty() {
             return format!("no key is trusted in {}", self.file);
         }
-        self.keys.iter().map(TrustedReport::render).collect::<Vec<_>>().join("\n\n")
+        let keys = self.keys.iter().map(TrustedReport::render);
+        keys.chain(self.require.iter().map(RequirementReport::render)).collect::<Vec<_>>().join("\n\n")
     }
 }

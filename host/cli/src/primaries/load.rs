@@ -36,9 +36,15 @@ impl Primaries {
         let file = places.file(ItemType::Tool, item).map_err(|error| AdmitError::Find(error).failure())?;
         match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
             Found::Component { path, envelope } => {
-                let verified =
-                    items::verify(item, &path, envelope.as_deref(), &self.texts.trust, self.allow_unsigned)
-                        .map_err(|error| Failure::new(Category::Denied, error.message()))?;
+                let verified = items::verify(
+                    item,
+                    &path,
+                    envelope.as_deref(),
+                    &self.texts.trust,
+                    items::judged(self.texts.recorded),
+                    self.allow_unsigned,
+                )
+                .map_err(|error| Failure::new(Category::Denied, error.message()))?;
                 let signature = match verified.standing() {
                     Standing::Signed { key, .. } => {
                         json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id } })

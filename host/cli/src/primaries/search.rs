@@ -103,9 +103,15 @@ impl Primaries {
         let description = if file.path.extension().is_some_and(|extension| extension == "wasm") {
             let envelope = envelope_path(&file.path);
             let envelope = envelope.is_file().then_some(envelope);
-            let verified =
-                items::verify(&id, &file.path, envelope.as_deref(), &self.texts.trust, self.allow_unsigned)
-                    .map_err(|error| error.message().to_owned())?;
+            let verified = items::verify(
+                &id,
+                &file.path,
+                envelope.as_deref(),
+                &self.texts.trust,
+                items::judged(self.texts.recorded),
+                self.allow_unsigned,
+            )
+            .map_err(|error| error.message().to_owned())?;
             verified.statement().map(|statement| statement.predicate.description.summary.clone())
         } else {
             let shown = project::shown(&file.path);

@@ -435,6 +435,18 @@ by `graph-host trust revoke NAME`.
 
 Make one entry of them, or give the second key another name.";
 
+    TRUST_REQUIREMENT = "GH0704", "a requirement of signatures that cannot be met",
+"`require` in the trust store says how many of which keys have to sign an item, and `succeeds` which key another one follows. Both name \
+keys of the same file, and a requirement cannot ask for more signatures than it names keys.
+
+    keys:
+      - { name: author, key: \"d75a…\", items: [\"acme/*\"] }
+      - { name: audit, key: \"3d40…\", items: [\"acme/*\"] }
+    require:
+      - { items: [\"acme/pay/*\"], threshold: 2, keys: [author, audit] }
+
+A key and those that succeed it count as one. `graph-host sign FILE --key KEY --add` adds a signature to a component.";
+
     FRONT_MATTER = "GH0901", "the metadata at the top do not end",
 "Knowledge and directives in Markdown have their metadata between two lines `---` at the top of the file, or in a fence of YAML there. \
 Without the second line it is not known where the text begins.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::dsse::{Envelope, EnvelopeError, EnvelopeSignature, MAX_SIGNATURES};
 use super::key::{KeyId, SigningKey};
+use super::requirement::{Counted, TooFew};
 use super::shown;
 use super::statement::{ComponentStatement, StatementError};
-use super::store::{KeyName, KeyRefusal, TrustStore, TrustedKey};
+use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
 use super::structure::{self, NotAComponent};
 use crate::capability::{CapabilityKind, Ceiling};
 use crate::digest::Digest;
@@ -63,6 +64,16 @@ pub enum VerifyError {
         id: String,
         /// The key and the rule.
         refusal: Box<KeyRefusal>,
+    },
+    /// The trust store wants the signatures of more keys.
+    #[error("`{id}` is signed by too few: {few}{}", others_text(others))]
+    TooFew {
+        /// The item.
+        id: String,
+        /// How many are needed, and which count.
+        few: Box<TooFew>,
+        /// Why other signatures do not count.
+        others: Vec<String>,
     },
     /// The key signed something that is not a statement about a component.
     #[error("what the key {key} signed for `{id}` is not a statement about a component: {reason}")]
@@ -121,6 +132,9 @@ impl VerifyError {
                     "if the key may sign this item, add a pattern to its `items` in the trust store"
                 }
             },
+            Self::TooFew { .. } => {
+                "have more of the keys sign it with `graph-host sign --add`; `graph-host trust list` shows what is required"
+            }
             Self::IdMismatch { .. } => {
                 "put it at the path of the id that it was signed as, or have it signed for this one"
             }
@@ -132,6 +146,10 @@ impl VerifyError {
             }
         }
     }
+}
+
+fn others_text(others: &[String]) -> String {
+    if others.is_empty() { String::new() } else { format!("; {}", others.join("; ")) }
 }
 
 fn hints_text(keys: &[String]) -> String {
@@ -146,9 +164,11 @@ pub enum Standing {
     Signed {
         /// The key.
         key: KeyName,
-        /// What both the key's ceiling and the statement's allow.
+        /// The other keys that signed it and were needed.
+        also: Vec<KeyName>,
+        /// What the ceilings of all these keys and the statement's allow.
         ceiling: Ceiling,
-        /// Until when the key counts.
+        /// Until when they count.
         not_after: Option<Timestamp>,
     },
     /// Nobody vouches for it: its user is developing it. Never for anything that was fetched.
@@ -156,6 +176,26 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// The keys by which it is believed.
+    pub fn keys(&self) -> impl Iterator<Item = &KeyName> {
+        let (key, also) = match self {
+            Self::Signed { key, also, .. } => (Some(key), also.as_slice()),
+            Self::Unsigned => (None, [].as_slice()),
+        };
+        key.into_iter().chain(also)
+    }
+
+    /// Why it does not count in a superstep with this recorded time, if a key has expired by then.
+    pub fn expired(&self, item: &str, recorded: Timestamp) -> Option<VerifyError> {
+        match self {
+            Self::Signed { key, not_after: Some(not_after), .. } if recorded > *not_after => {
+                let refusal = KeyRefusal::Expired { key: key.clone(), not_after: *not_after, at: recorded };
+                Some(VerifyError::Refused { id: shown(item), refusal: Box::new(refusal) })
+            }
+            _ => None,
+        }
+    }
+
     /// Whether nobody vouches for it.
     pub fn is_unsigned(&self) -> bool {
         matches!(self, Self::Unsigned)
@@ -169,40 +209,49 @@ pub struct VerifiedComponent {
     digest: Digest,
     id: String,
     statement: Option<Arc<ComponentStatement>>,
+    /// The SHA-256 of the statement as it was signed.
+    statement_digest: Option<Digest>,
     standing: Standing,
 }
 
 impl VerifiedComponent {
     /// Checks component bytes against the envelope beside them (`None`: there is none), the trust store, the item that
-    /// they are to be used as (`id` or `id@version`) and the time. One signature that passes all rules is enough.
+    /// they are to be used as (`id` or `id@version`) and the time. One signature that passes all rules is enough, or as
+    /// many as the store requires for the item.
     pub fn verify(
         bytes: Arc<[u8]>,
         envelope: Option<&str>,
         store: &TrustStore,
         item: &str,
-        at: Timestamp,
+        at: impl Into<Moment>,
     ) -> Result<Self, VerifyError> {
+        let at = at.into();
         let id = || shown(item);
         structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: id(), reason })?;
         let envelope = envelope.ok_or_else(|| VerifyError::Unsigned { id: id() })?;
         let envelope = Envelope::parse(envelope)
             .map_err(|reason| VerifyError::MalformedEnvelope { id: id(), reason })?;
         let check = Check { digest: Digest::of_bytes(&bytes), envelope: &envelope, store, item, at };
-        let mut refused = None;
+        let mut refused: Vec<VerifyError> = Vec::new();
         let mut unknown = Vec::new();
+        let mut counted = Vec::new();
         for signed in &envelope.signatures {
             match check.signature(signed) {
-                Ok((statement, standing)) => {
-                    let id = statement.predicate.id.clone();
-                    let statement = Some(Arc::new(statement));
-                    return Ok(Self { bytes, digest: check.digest, id, statement, standing });
-                }
+                Ok(signature) => counted.push(signature),
                 Err(VerifyError::UnknownKey { keys, .. }) => unknown.extend(keys),
-                Err(error) => refused = refused.or(Some(error)),
+                Err(error) => refused.push(error),
             }
         }
-        // The failure of a known key tells more than that of an unknown one.
-        Err(refused.unwrap_or(VerifyError::UnknownKey { id: id(), keys: unknown }))
+        let Some((statement, _)) = counted.first() else {
+            // The failure of a known key tells more than that of an unknown one.
+            let first = refused.into_iter().next();
+            return Err(first.unwrap_or(VerifyError::UnknownKey { id: id(), keys: unknown }));
+        };
+        let statement = statement.clone();
+        let standing = check.standing(&statement, &counted, &refused)?;
+        let (id, digest) = (statement.predicate.id.clone(), check.digest);
+        let statement_digest = Some(Digest::of_bytes(envelope.unverified()));
+        Ok(Self { bytes, digest, id, statement: Some(Arc::new(statement)), statement_digest, standing })
     }
 
     /// Takes a component that its user is developing: to describe it before it is signed, or to run it under
@@ -211,7 +260,14 @@ impl VerifiedComponent {
         let (id, _) = split_version(item);
         structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: shown(item), reason })?;
         let digest = Digest::of_bytes(&bytes);
-        Ok(Self { bytes, digest, id: id.to_owned(), statement: None, standing: Standing::Unsigned })
+        Ok(Self {
+            bytes,
+            digest,
+            id: id.to_owned(),
+            statement: None,
+            statement_digest: None,
+            standing: Standing::Unsigned,
+        })
     }
 
     /// The item id, without a version.
@@ -237,6 +293,11 @@ impl VerifiedComponent {
     /// What its signer states; nothing for one under development.
     pub fn statement(&self) -> Option<&Arc<ComponentStatement>> {
         self.statement.as_ref()
+    }
+
+    /// The SHA-256 of the statement as it was signed; nothing for one under development.
+    pub fn statement_digest(&self) -> Option<&Digest> {
+        self.statement_digest.as_ref()
     }
 
     /// How far it may be believed.
@@ -270,11 +331,14 @@ struct Check<'a> {
     envelope: &'a Envelope,
     store: &'a TrustStore,
     item: &'a str,
-    at: Timestamp,
+    at: Moment,
 }
 
 impl Check<'_> {
-    fn signature(&self, signed: &EnvelopeSignature) -> Result<(ComponentStatement, Standing), VerifyError> {
+    fn signature(
+        &self,
+        signed: &EnvelopeSignature,
+    ) -> Result<(ComponentStatement, &TrustedKey), VerifyError> {
         let id = || shown(self.item);
         let (wanted_id, wanted_version) = split_version(self.item);
         let (entry, payload) = self.signer(signed)?;
@@ -295,9 +359,37 @@ impl Check<'_> {
             let signed = format!("{}@{}", predicate.id, predicate.version);
             return Err(VerifyError::IdMismatch { id: id(), key, signed });
         }
-        let ceiling = entry.ceiling.intersection(&predicate.ceiling);
-        let standing = Standing::Signed { key: entry.named(), ceiling, not_after: entry.not_after };
-        Ok((statement, standing))
+        Ok((statement, entry))
+    }
+
+    /// What the signatures that count come to together.
+    fn standing(
+        &self,
+        statement: &ComponentStatement,
+        counted: &[(ComponentStatement, &TrustedKey)],
+        refused: &[VerifyError],
+    ) -> Result<Standing, VerifyError> {
+        let (item, _) = split_version(self.item);
+        let signed: Vec<_> = counted
+            .iter()
+            .map(|(_, entry)| Counted { key: entry.named(), not_after: entry.not_after })
+            .collect();
+        let enough = self.store.enough(item, &signed).map_err(|few| VerifyError::TooFew {
+            id: shown(self.item),
+            few: Box::new(few),
+            others: refused.iter().map(ToString::to_string).collect(),
+        })?;
+        let mut entries = enough.counted.iter().filter_map(|at| Some(counted.get(*at)?.1));
+        let Some(first) = entries.next() else {
+            return Err(VerifyError::Unsigned { id: shown(self.item) });
+        };
+        let mut ceiling = first.ceiling.intersection(&statement.predicate.ceiling);
+        let mut also = Vec::new();
+        for entry in entries {
+            ceiling = ceiling.intersection(&entry.ceiling);
+            also.push(entry.named());
+        }
+        Ok(Standing::Signed { key: first.named(), also, ceiling, not_after: enough.not_after })
     }
 
     /// The key that made a signature, and what it signed. The hint only says which one to try first.

@@ -9,15 +9,26 @@
 //!     not_before: 2026-01-01
 //!     not_after: 2027-01-01T12:00:00Z
 //!     revoked: 2026-06-01                   # or `true`
+//!   - name: acme-2
+//!     key: "…"
+//!     items: ["acme/*"]
+//!     succeeds: acme                        # both count as one where several have to sign
+//! require:                                  # what one signature is not enough for; all that match an item hold
+//!   - items: ["acme/pay/*"]
+//!     threshold: 2
+//!     keys: [acme, audit, board]
 //! ```
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::dsse::MAX_SIGNATURES;
 use super::key::VerifyingKey;
-use super::store::{Revocation, TrustStore, TrustedKey};
+use super::requirement::Requirement;
+use super::rotation::Rotation;
+use super::store::{KeyName, Revocation, TrustStore, TrustedKey};
 use crate::capability::{CapabilityKind, Ceiling, ItemPattern};
-use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes};
+use crate::diagnostic::{Diagnostic, Diagnostics, Problems, codes, nearest};
 use crate::limits::TaskLimits;
 use crate::time::Timestamp;
 use crate::yaml::{self, Fields, Node};
@@ -46,6 +57,20 @@ pub enum EditError {
     /// No key of that name or id is there.
     #[error("the trust store has no key `{0}`")]
     NotFound(String),
+    /// A key that does not count cannot name another one.
+    #[error("{0}")]
+    Unbelieved(String),
+}
+
+/// How the trust store takes over a key that follows another one.
+#[derive(Clone, Debug, Default)]
+pub struct Successor {
+    /// What to call it; without one, the old key's name with a number behind it.
+    pub name: Option<String>,
+    /// When the old key ceases to count; without it, as before.
+    pub old_until: Option<Timestamp>,
+    /// When the new one does; without it, when the old one would have.
+    pub not_after: Option<Timestamp>,
 }
 
 impl TrustStore {
@@ -97,8 +122,70 @@ impl TrustStore {
         let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
         let at = store.position(name).ok_or_else(|| EditError::NotFound(super::shown(name)))?;
         store.keys[at].revoked = Some(revocation);
-        let edited = with_revocation(text, at, revocation).filter(|edited| store.is_written_in(edited));
+        let edited = with_field(text, at, "revoked", &revocation_text(revocation))
+            .filter(|edited| store.is_written_in(edited));
         Ok(edited.unwrap_or_else(|| store.rewritten(text)))
+    }
+
+    /// The text of the store with the key that follows one of its keys: it may sign what the old one may, as far and as
+    /// long. A key that does not count now cannot name another one. Gives the new entry's name too.
+    pub fn rotate(
+        source_name: &str,
+        text: &str,
+        rotation: &Rotation,
+        successor: &Successor,
+        now: Timestamp,
+    ) -> Result<(String, String), EditError> {
+        let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
+        let old_id = rotation.old().id();
+        let missing = || EditError::NotFound(old_id.to_string());
+        let at = store.keys.iter().position(|key| key.id() == old_id).ok_or_else(missing)?;
+        let old = store.keys[at].clone();
+        if !old.is_valid(now) {
+            let why = if old.is_revoked(now) { "is revoked" } else { "does not count at this time" };
+            return Err(EditError::Unbelieved(format!(
+                "the key {} {why}: whom it names is not believed",
+                old.named()
+            )));
+        }
+        let name = successor.name.clone().unwrap_or_else(|| store.free_name(&old.name));
+        let new = TrustedKey {
+            name: name.clone(),
+            key: *rotation.new_key(),
+            not_after: successor.not_after.or(old.not_after),
+            succeeds: Some(old.named()),
+            ..old.clone()
+        };
+        let added = Self::add(source_name, text, &new)?;
+        store.keys.push(new);
+        let Some(until) = successor.old_until.filter(|until| old.not_after.is_none_or(|end| *until < end))
+        else {
+            return Ok((added, name));
+        };
+        if old.not_before.is_some_and(|from| until < from) {
+            return Err(EditError::Unbelieved(format!(
+                "the key {} counts from a later time on than {until}: revoke it instead",
+                old.named()
+            )));
+        }
+        store.keys[at].not_after = Some(until);
+        let edited = with_field(&added, at, "not_after", &until.to_string());
+        let edited = edited.filter(|edited| store.is_written_in(edited));
+        Ok((edited.unwrap_or_else(|| store.rewritten(text)), name))
+    }
+
+    /// A name after that of another key, which no key has.
+    fn free_name(&self, name: &str) -> String {
+        let stem = match name.rsplit_once('-') {
+            Some((stem, number))
+                if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                stem
+            }
+            _ => name,
+        };
+        let is_free = |name: &String| self.keys.iter().all(|key| key.name != *name);
+        (2_u64..).map(|number| format!("{stem}-{number}")).find(is_free).unwrap_or_else(|| stem.to_owned())
     }
 
     /// The key of a name, an id, or the beginning of an id.
@@ -136,6 +223,22 @@ impl TrustStore {
         for key in &self.keys {
             written.push_str(&entry(key, 2));
         }
+        if !self.requirements.is_empty() {
+            written.push_str("require:\n");
+        }
+        for rule in &self.requirements {
+            let quoted = |text: &str| serde_json::Value::from(text).to_string();
+            let items: Vec<_> = rule.items.iter().map(|pattern| quoted(pattern.as_str())).collect();
+            let keys: Vec<_> = rule.keys.iter().map(|key| quoted(&key.name)).collect();
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                written,
+                "  - items: [{}]\n    threshold: {}\n    keys: [{}]",
+                items.join(", "),
+                rule.threshold,
+                keys.join(", ")
+            );
+        }
         written
     }
 }
@@ -147,19 +250,18 @@ fn indent_of_entries(text: &str) -> Option<usize> {
     first.span.column.checked_sub(3)
 }
 
-/// The text with the revocation put in or replaced; whether it says the right thing is for the caller to check.
-fn with_revocation(text: &str, at: usize, revocation: Revocation) -> Option<String> {
+/// The text with a field of an entry put in or replaced; whether it says the right thing is for the caller to check.
+fn with_field(text: &str, at: usize, name: &str, value: &str) -> Option<String> {
     let root = yaml::parse(text, &Problems::new())?;
     let node = root.as_mapping()?.get("keys")?.as_list()?.get(at)?;
     let mapping = node.as_mapping()?;
-    let value = revocation_text(revocation);
-    if let Some(present) = mapping.get("revoked") {
-        return Some([text.get(..present.span.start)?, &value, text.get(present.span.end..)?].concat());
+    if let Some(present) = mapping.get(name) {
+        return Some([text.get(..present.span.start)?, value, text.get(present.span.end..)?].concat());
     }
     let first = &mapping.entries.first()?.value;
     let line_end = text[first.span.end..].find('\n').map_or(text.len(), |end| first.span.end + end);
     let indent = " ".repeat(node.span.column.checked_sub(1)?);
-    Some([&text[..line_end], "\n", &indent, "revoked: ", &value, &text[line_end..]].concat())
+    Some([&text[..line_end], "\n", &indent, name, ": ", value, &text[line_end..]].concat())
 }
 
 fn revocation_text(revocation: Revocation) -> String {
@@ -197,6 +299,7 @@ fn entry(key: &TrustedKey, indent: usize) -> String {
     lines.extend(key.not_before.map(|time| format!("not_before: {time}")));
     lines.extend(key.not_after.map(|time| format!("not_after: {time}")));
     lines.extend(key.revoked.map(|revocation| format!("revoked: {}", revocation_text(revocation))));
+    lines.extend(key.succeeds.as_ref().map(|before| format!("succeeds: {}", quoted(&before.name))));
     let mut written = String::new();
     for (number, line) in lines.iter().enumerate() {
         let mark = if number == 0 { "- " } else { "  " };
@@ -209,9 +312,12 @@ fn entry(key: &TrustedKey, indent: usize) -> String {
 fn read(root: &Node, problems: &Problems) -> Option<TrustStore> {
     let mut fields = Fields::open(root, "the trust store", problems)?;
     let entries = fields.required("keys").and_then(|keys| keys.list("`keys`", problems));
+    let rules = fields.get("require").and_then(|rules| rules.list("`require`", problems));
     fields.finish();
     let mut keys: Vec<TrustedKey> = Vec::new();
+    let mut named = Vec::new();
     for node in entries? {
+        named.extend(node.as_mapping().and_then(|entry| entry.get("name")).and_then(Node::as_text));
         let Some(key) = read_key(node, problems) else { continue };
         let twice = keys.iter().find(|other| other.name == key.name || other.key == key.key);
         if let Some(other) = twice {
@@ -224,7 +330,77 @@ fn read(root: &Node, problems: &Problems) -> Option<TrustStore> {
         }
         keys.push(key);
     }
-    Some(TrustStore::new(keys))
+    for node in entries? {
+        let field = |name| node.as_mapping().and_then(|entry| entry.get(name));
+        let Some(before) = field("succeeds") else { continue };
+        let Some(found) = find_named(before, &keys, &named, problems) else { continue };
+        let own = field("name").and_then(Node::as_text);
+        let Some(own) = own.and_then(|name| keys.iter().position(|key| key.name == name)) else { continue };
+        if keys[own].name == found.name {
+            requirement_problem(before, "a key cannot succeed itself", "itself", problems);
+        } else {
+            keys[own].succeeds = Some(found);
+        }
+    }
+    let rules = rules.unwrap_or_default().iter();
+    let requirements = rules.filter_map(|node| read_requirement(node, &keys, &named, problems)).collect();
+    Some(TrustStore { keys, requirements })
+}
+
+fn requirement_problem(node: &Node, message: &str, label: &str, problems: &Problems) {
+    problems.push(
+        Diagnostic::error(codes::TRUST_REQUIREMENT, node.span.first_line(), message.to_owned()).label(label),
+    );
+}
+
+/// The key of a name. `named` are the names of entries that could not be read too: those are told of already.
+fn find_named(node: &Node, keys: &[TrustedKey], named: &[&str], problems: &Problems) -> Option<KeyName> {
+    let name = node.text("the name of a key", problems)?;
+    let found = keys.iter().find(|key| key.name == name).map(TrustedKey::named);
+    if found.is_none() && !named.contains(&name) {
+        let meant = nearest(name, named.iter().copied());
+        let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        let message = format!("`keys` has no key named `{}`{meant}", super::shown(name));
+        requirement_problem(node, &message, "no such key", problems);
+    }
+    found
+}
+
+fn read_requirement(
+    node: &Node,
+    keys: &[TrustedKey],
+    named: &[&str],
+    problems: &Problems,
+) -> Option<Requirement> {
+    let mut fields = Fields::open(node, "an entry of `require`", problems)?;
+    let items = fields.required("items").and_then(|node| read_items(node, problems));
+    let threshold_node = fields.required("threshold");
+    let most = MAX_SIGNATURES as u64;
+    let threshold = threshold_node.and_then(|node| node.u64("`threshold`", 1..=most, problems));
+    let listed = fields.required("keys");
+    fields.finish();
+    let mut wanted: Vec<KeyName> = Vec::new();
+    let list = listed?.list("`keys`", problems)?;
+    for node in list {
+        let Some(key) = find_named(node, keys, named, problems) else { continue };
+        if wanted.contains(&key) {
+            requirement_problem(
+                node,
+                &format!("`{}` stands here a second time", key.name),
+                "again",
+                problems,
+            );
+        } else {
+            wanted.push(key);
+        }
+    }
+    let threshold = threshold?;
+    if threshold > list.len() as u64 {
+        let message =
+            format!("`threshold` is {threshold}, and `keys` names {}: nothing could be signed", list.len());
+        requirement_problem(threshold_node?, &message, "more than there are keys", problems);
+    }
+    Some(Requirement { items: items?, threshold: u32::try_from(threshold).ok()?, keys: wanted })
 }
 
 /// An entry, as far as it can be read: any problem that is reported makes the whole store unusable.
@@ -269,6 +445,8 @@ fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
         Some(revoked) => revoked.then_some(Revocation::Always),
         None => read_time(node, "`revoked`", problems).map(Revocation::Since),
     });
+    // It is looked up once all keys are known.
+    fields.also_known(&["succeeds"]);
     fields.finish();
     Some(TrustedKey {
         name: name?,
@@ -278,6 +456,7 @@ fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
         not_before,
         not_after,
         revoked,
+        succeeds: None,
     })
 }
 

@@ -5,6 +5,9 @@ mod component;
 mod dsse;
 mod file;
 mod key;
+mod log;
+mod requirement;
+mod rotation;
 mod statement;
 mod store;
 mod structure;
@@ -14,12 +17,15 @@ pub use component::{
     ClaimsError, EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component,
 };
 pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
-pub use file::EditError;
+pub use file::{EditError, Successor};
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
+pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_log};
+pub use requirement::{Requirement, TooFew};
+pub use rotation::{ROTATION_TYPE, Rotation, RotationError};
 pub use statement::{
     ComponentStatement, PREDICATE_TYPE, Predicate, STATEMENT_TYPE, StatementError, make_statement,
 };
-pub use store::{KeyName, KeyRefusal, Revocation, TrustStore, TrustedKey};
+pub use store::{KeyName, KeyRefusal, Moment, Revocation, TrustStore, TrustedKey};
 pub use structure::NotAComponent;
 pub use text::{
     CommentMark, TextRefusal, TextStanding, sign_text, signature_line, unsigned_text, verify_text,

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::key::{KeyId, VerifyingKey};
+use super::requirement::Requirement;
 use crate::capability::{Ceiling, ItemPattern};
 use crate::time::Timestamp;
 
@@ -34,6 +35,24 @@ pub struct TrustedKey {
     pub not_after: Option<Timestamp>,
     /// Its signatures no longer count, whenever they were made: a stolen key can write any time.
     pub revoked: Option<Revocation>,
+    /// The key that it follows: where several keys have to sign, both count as one.
+    pub succeeds: Option<KeyName>,
+}
+
+/// When a signature is judged. A key has to count now, but that it expires ends nothing that was recorded before: that
+/// is judged by the time that the superstep reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The time of the check.
+    pub now: Timestamp,
+    /// The recorded time of the superstep that the signed item is used in.
+    pub recorded: Timestamp,
+}
+
+impl From<Timestamp> for Moment {
+    fn from(at: Timestamp) -> Self {
+        Self { now: at, recorded: at }
+    }
 }
 
 impl TrustedKey {
@@ -63,7 +82,7 @@ impl TrustedKey {
         }
     }
 
-    fn allow(&self, item: &str, at: Timestamp) -> Result<(), KeyRefusal> {
+    fn allow(&self, item: &str, Moment { now: at, recorded }: Moment) -> Result<(), KeyRefusal> {
         if self.is_revoked(at) {
             let since = match self.revoked {
                 Some(Revocation::Since(since)) => Some(since),
@@ -74,8 +93,8 @@ impl TrustedKey {
         if let Some(not_before) = self.not_before.filter(|&not_before| at < not_before) {
             return Err(KeyRefusal::NotYetValid { key: self.named(), not_before, at });
         }
-        if let Some(not_after) = self.not_after.filter(|&not_after| at > not_after) {
-            return Err(KeyRefusal::Expired { key: self.named(), not_after, at });
+        if let Some(not_after) = self.not_after.filter(|&not_after| recorded > not_after) {
+            return Err(KeyRefusal::Expired { key: self.named(), not_after, at: recorded });
         }
         if !self.items.iter().any(|pattern| pattern.matches(item)) {
             let items = self.items.clone();
@@ -155,12 +174,13 @@ fn patterns_text(patterns: &[ItemPattern]) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustStore {
     pub(super) keys: Vec<TrustedKey>,
+    pub(super) requirements: Vec<Requirement>,
 }
 
 impl TrustStore {
     /// A store of these keys.
     pub fn new(keys: Vec<TrustedKey>) -> Self {
-        Self { keys }
+        Self { keys, requirements: Vec::new() }
     }
 
     /// The keys, in the order of the files that they stand in.
@@ -169,10 +189,11 @@ impl TrustStore {
     }
 
     /// Adds the keys of another store, for the length of a command. A key that is revoked in either is revoked; of
-    /// several entries for a key, the first one that allows something counts.
+    /// several entries for a key, the first one that allows something counts. What either requires is required.
     #[must_use]
     pub fn merge(mut self, other: Self) -> Self {
         self.keys.extend(other.keys);
+        self.requirements.extend(other.requirements);
         self
     }
 
@@ -183,7 +204,13 @@ impl TrustStore {
 
     /// Whether signatures of a key count for an item at a time: the entry that says so, or `None` for a key that is in
     /// no entry.
-    pub fn allow(&self, id: KeyId, item: &str, at: Timestamp) -> Option<Result<&TrustedKey, KeyRefusal>> {
+    pub fn allow(
+        &self,
+        id: KeyId,
+        item: &str,
+        at: impl Into<Moment>,
+    ) -> Option<Result<&TrustedKey, KeyRefusal>> {
+        let at = at.into();
         let mut refusal = None;
         let mut allowed = None;
         for entry in self.entries(id) {
@@ -212,6 +239,7 @@ pub(super) mod tests {
             not_before: None,
             not_after: None,
             revoked: None,
+            succeeds: None,
         }
     }
 
@@ -242,5 +270,27 @@ pub(super) mod tests {
             assert!(matches!(at(&merged, 15), Err(KeyRefusal::Revoked { .. })));
         }
         assert!(store.allow(SigningKey::from_seed(&[8; 32]).id(), "a/b", Timestamp(15)).is_none());
+    }
+
+    #[test]
+    fn expiry_is_judged_by_the_recorded_time_and_everything_else_now() {
+        let key = SigningKey::from_seed(&[7; 32]);
+        let bounded = TrustedKey {
+            not_before: Some(Timestamp(10)),
+            not_after: Some(Timestamp(20)),
+            ..entry("k", &key, &["a/*"])
+        };
+        let at = |entry: &TrustedKey, now, recorded| {
+            let store = TrustStore::new(vec![entry.clone()]);
+            let moment = Moment { now: Timestamp(now), recorded: Timestamp(recorded) };
+            store.allow(key.id(), "a/b", moment).unwrap().map(|_| ())
+        };
+        assert!(at(&bounded, 30, 20).is_ok());
+        assert!(matches!(at(&bounded, 30, 21), Err(KeyRefusal::Expired { at: Timestamp(21), .. })));
+        assert!(at(&bounded, 10, 5).is_ok());
+        assert!(matches!(at(&bounded, 9, 9), Err(KeyRefusal::NotYetValid { .. })));
+        let revoked = TrustedKey { revoked: Some(Revocation::Since(Timestamp(25))), ..bounded };
+        assert!(at(&revoked, 24, 20).is_ok());
+        assert!(matches!(at(&revoked, 25, 20), Err(KeyRefusal::Revoked { .. })));
     }
 }

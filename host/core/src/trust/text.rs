@@ -16,8 +16,9 @@ use std::ops::Range;
 use serde_json::json;
 
 use super::key::{KeyId, Signature, SigningKey};
+use super::requirement::{Counted, TooFew};
 use super::shown;
-use super::store::{KeyName, KeyRefusal, TrustStore, TrustedKey};
+use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
 use crate::digest::Digest;
 use crate::json::canonical_string;
 use crate::time::Timestamp;
@@ -125,6 +126,9 @@ pub enum TextRefusal {
     /// The key does not count, for this item or at this time.
     #[error("it is signed, and {0}")]
     Refused(#[from] KeyRefusal),
+    /// The trust store wants more signatures than a text can carry.
+    #[error("it is signed, and a text carries one signature: {0}")]
+    TooFew(TooFew),
 }
 
 /// A signature line that was read.
@@ -230,7 +234,8 @@ pub fn sign_text(id: &str, text: &str, mark: CommentMark, key: &SigningKey, at: 
 }
 
 /// Checks the signature line of an item's text against the trust store and the time.
-pub fn verify_text(id: &str, text: &str, store: &TrustStore, at: Timestamp) -> TextStanding {
+pub fn verify_text(id: &str, text: &str, store: &TrustStore, at: impl Into<Moment>) -> TextStanding {
+    let at = at.into();
     let parts = Parts::of(text);
     match parts.line {
         Some(line) => {
@@ -254,7 +259,7 @@ fn check(
     content: &str,
     parts: &Parts<'_>,
     store: &TrustStore,
-    at: Timestamp,
+    at: Moment,
 ) -> Result<TextStanding, TextRefusal> {
     let line = Line::parse(content)?;
     let actual = parts.digest();
@@ -275,6 +280,7 @@ fn check(
     match store.allow(signer.id(), id, at) {
         Some(Ok(entry)) => {
             let (key, not_after) = (entry.named(), entry.not_after);
+            store.enough(id, &[Counted { key: key.clone(), not_after }]).map_err(TextRefusal::TooFew)?;
             Ok(TextStanding::Signed { key, time: line.time, not_after })
         }
         Some(Err(refusal)) => Err(refusal.into()),

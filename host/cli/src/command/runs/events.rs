@@ -42,9 +42,8 @@ pub(super) fn run(
         ))
         .help("give the offset of the last line that was read, or wait for more with --follow"));
     }
-    let key = context.home.identity()?.verifying_key();
     // What another host has signed cannot be checked here; it can be shown.
-    let key = (row.key == key.id()).then_some(key);
+    let key = context.home.verifying_identity(row.key)?;
     let kinds = Kinds::or_all(&args.stream);
     let mut reader = Reader::new(Arc::clone(store), &row.run_id, key, kinds, args.after);
     loop {

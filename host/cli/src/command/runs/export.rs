@@ -31,11 +31,13 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     if store.holder(run)? != Holder::Nobody {
         return Err(Error::storage(format!("run {run} goes on: wait until it has stopped, or stop it")));
     }
-    let identity = context.home.identity()?;
     // What another host has signed is checked by whoever imports it.
-    if row.key == identity.id() {
-        graph_host::audit::audit(&*store, &row, &identity.verifying_key())?;
+    if let Some(key) = context.home.verifying_identity(row.key)? {
+        graph_host::audit::audit(&*store, &row, &key)?;
     }
+    // The file is signed where the key that signed the run is still there.
+    let own = context.home.signing_identity(row.key).ok().flatten();
+    let identity = own.map_or_else(|| context.home.identity(), Ok)?;
     let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") else {
         if context.output.is_json() {
             return Err(Error::usage("with --json the run has to go to a file: --output FILE"));

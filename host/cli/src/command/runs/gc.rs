@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         all_statuses: args.all_statuses,
         dry_run: args.dry_run,
     };
-    let mut report = collect(&*store, project, policy, &context.home.identity()?)?;
+    let mut report = collect(&*store, project, policy, &context.home)?;
     if report.bytes > 0
         && let Err(error) = store.compact()
     {

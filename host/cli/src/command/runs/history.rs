@@ -22,19 +22,18 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
     let row = runs::find(store, &args.run)?;
-    let key = context.home.identity()?.verifying_key();
     // What another host has signed cannot be checked here; it can be shown.
-    let own = row.key == key.id();
+    let key = context.home.verifying_identity(row.key)?;
     let mut line: Vec<(Checkpoint, Digest)> = Vec::new();
     runs::each_checkpoint(store, &row.run_id, |record| {
-        let opened = if own { record.open(&key) } else { record.decode() };
+        let opened = key.as_ref().map_or_else(|| record.decode(), |key| record.open(key));
         match opened.map_err(|error| Error::integrity(error.to_string()))? {
             Record::Checkpoint(checkpoint) => line.push((*checkpoint, record.digest)),
             _ => return Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
         }
         Ok(())
     })?;
-    let status = story::newest_status(store, &row, own.then_some(&key))?;
+    let status = story::newest_status(store, &row, key.as_ref())?;
     let accepted = accepted::all(line.iter().map(|(checkpoint, _)| checkpoint), status.as_ref());
     if context.output.is_json() {
         let checkpoints: Vec<_> =

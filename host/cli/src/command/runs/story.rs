@@ -116,8 +116,7 @@ pub(super) fn state(
 
 /// Reads a run. What this host has signed is checked on the way; what another one has signed can be shown alone.
 pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
-    let key = context.home.identity()?.verifying_key();
-    read(store, row, (row.key == key.id()).then_some(&key))
+    read(store, row, context.home.verifying_identity(row.key)?.as_ref())
 }
 
 impl Story {

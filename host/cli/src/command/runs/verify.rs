@@ -26,7 +26,10 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let row = runs::find(store, &args.run)?;
     let key = match &args.key {
         Some(path) => read_key(path)?,
-        None => context.home.identity()?.verifying_key(),
+        None => match context.home.verifying_identity(row.key)? {
+            Some(key) => key,
+            None => context.home.identity()?.verifying_key(),
+        },
     };
     let found = audit(store, &row, &key)?;
     let run = &row.run_id;

@@ -1,0 +1,56 @@
+//! `graph-host trust log`: what was accepted when.
+
+use graph_core::digest::Digest;
+use graph_core::trust::LogEntry;
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
+use graph_host::project::shown;
+use graph_host::report::counted;
+use graph_host::trust_log::TrustLog;
+use serde_json::json;
+
+/// Lists the log, or says only that it is intact. Either way every line is checked.
+pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
+    let log = TrustLog::of(&context.home);
+    let entries = log.read()?;
+    let file = shown(&log.file());
+    let output = context.output;
+    if output.is_json() {
+        let mut document = json!({ "file": file, "intact": true, "lines": entries.len() });
+        if !verify {
+            document["entries"] = entries.iter().map(document_of).collect();
+        }
+        return output.document(&document);
+    }
+    if verify {
+        let lines = counted(entries.len() as u64, "line");
+        return output.line(format_args!("{} {file} is intact: {lines}", styled(GOOD, "✓")));
+    }
+    if entries.is_empty() {
+        output.note(format_args!("nothing was accepted yet: {file}"));
+    }
+    for entry in &entries {
+        let keys: Vec<_> = entry.keys.iter().map(|key| key.short()).collect();
+        let keys = if keys.is_empty() { String::new() } else { format!("  by {}", keys.join(", ")) };
+        let digest = entry.digest.as_ref().map(|digest| format!("  {}", digest.short())).unwrap_or_default();
+        output.line(format_args!(
+            "{}  {:<17}  {}{digest}{keys}",
+            styled(DIM, entry.at),
+            entry.event.as_str(),
+            styled(BOLD, printable(&entry.item)),
+        ))?;
+    }
+    Ok(())
+}
+
+fn document_of(entry: &LogEntry) -> serde_json::Value {
+    json!({
+        "at": entry.at.to_string(),
+        "event": entry.event,
+        "item": entry.item,
+        "digest": entry.digest,
+        "key_ids": entry.keys,
+        "statement": entry.statement.as_ref().map(Digest::to_string),
+    })
+}

@@ -1,0 +1,335 @@
+//! The log of what was accepted when: a line for each time that something was let in or the trust store was changed.
+//!
+//! Each line is canonical JSON (RFC 8785) and holds the digest of the line before it, its own number, and the signature
+//! of the host's identity over all of that. What was changed, taken out or put between is found by anybody who has the
+//! public keys; what was cut off at the end, by the head that lies beside the log.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::key::{KeyId, Signature, SigningKey, VerifyingKey};
+use super::shown;
+use crate::digest::Digest;
+use crate::json::{canonical_string, parse_strict};
+use crate::time::Timestamp;
+
+const DOMAIN: &str = "graph-host/trust-log/v1";
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogEvent {
+    /// A component was let into a run, or a text item that is signed.
+    Accepted,
+    /// A component that nobody has signed was let into a run, as its user wanted.
+    AcceptedUnsigned,
+    /// A key was added to the trust store.
+    KeyAdded,
+    /// A key was revoked.
+    KeyRevoked,
+    /// A key follows another one.
+    KeyRotated,
+}
+
+impl LogEvent {
+    /// For people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::AcceptedUnsigned => "accepted unsigned",
+            Self::KeyAdded => "key added",
+            Self::KeyRevoked => "key revoked",
+            Self::KeyRotated => "key rotated",
+        }
+    }
+}
+
+/// What a line tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogEntry {
+    /// When.
+    pub at: Timestamp,
+    /// The SHA-256 of the component, or of the text without its signature line; absent for keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// What happened.
+    pub event: LogEvent,
+    /// The item, with its version where it has one; for keys the name in the trust store.
+    pub item: String,
+    /// The keys by which it was accepted, or that were changed.
+    pub keys: Vec<KeyId>,
+    /// The SHA-256 of the signed statement or rotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<Digest>,
+}
+
+impl LogEntry {
+    /// Whether another one says the same, whenever it was.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        Self { at: other.at, ..self.clone() } == *other
+    }
+}
+
+/// A line of the log, as it is signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    entry: LogEntry,
+    /// The key that signs it.
+    key: KeyId,
+    /// Its number, from 1.
+    number: u64,
+    /// The digest of the line before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<Digest>,
+    signature: Signature,
+}
+
+/// Where a log ends: how many lines it has, and the digest of the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogEnd {
+    /// How many lines.
+    pub lines: u64,
+    /// The digest of the last one.
+    pub last: Option<Digest>,
+}
+
+/// A log is not what its host has written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// A line cannot be read.
+    #[error("line {line} cannot be read: {reason}")]
+    Malformed {
+        /// Its number.
+        line: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A line is not the one after that before it.
+    #[error("line {line} does not follow the one before it: a line was changed, taken out or put between")]
+    Chain {
+        /// Its number.
+        line: u64,
+    },
+    /// A line was not signed by a key of this host.
+    #[error("line {line} was changed, or was not written by this host: its signature does not hold")]
+    Signature {
+        /// Its number.
+        line: u64,
+    },
+    /// The head cannot be read or was not signed by this host.
+    #[error("its head cannot be read, or was not written by this host")]
+    Head,
+    /// Lines are missing at the end.
+    #[error("it ends with line {found}, and its host has written {written} lines: its end was cut off")]
+    CutOff {
+        /// How many lines there are.
+        found: u64,
+        /// How many there were.
+        written: u64,
+    },
+}
+
+impl LogEnd {
+    /// Writes the next line, with its line break, and says where the log ends then.
+    pub fn append(&self, entry: LogEntry, key: &SigningKey) -> (String, Self) {
+        let mut line = Line {
+            entry,
+            key: key.id(),
+            number: self.lines + 1,
+            previous: self.last,
+            signature: Signature::from_bytes([0; 64]),
+        };
+        line.signature = key.sign(DOMAIN, signed_text(&line).as_bytes());
+        let text = canonical_string(&serde_json::to_value(&line).unwrap_or_default());
+        let end = Self { lines: line.number, last: Some(Digest::of_bytes(text.as_bytes())) };
+        (text + "\n", end)
+    }
+
+    /// Writes the head that lies beside a log that ends here.
+    pub fn head(&self, key: &SigningKey) -> String {
+        let head = head_text(self);
+        format!("{head} {} {}\n", key.id(), key.sign(DOMAIN, head.as_bytes()).to_base64url())
+    }
+
+    /// Reads a head. `keys` are those of this host, those before its present one too.
+    pub fn read_head(text: &str, keys: &[VerifyingKey]) -> Result<Self, LogError> {
+        let mut words = text.split_whitespace();
+        let (Some(lines), Some(last), Some(key), Some(signature), None) =
+            (words.next(), words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(LogError::Head);
+        };
+        let lines = lines.parse().map_err(|_| LogError::Head)?;
+        let last = if last == "-" { None } else { Some(last.parse().map_err(|_| LogError::Head)?) };
+        let end = Self { lines, last };
+        let signature = Signature::from_base64url(signature).map_err(|_| LogError::Head)?;
+        let signer = keys.iter().find(|known| known.id().to_string() == key);
+        let holds =
+            signer.is_some_and(|signer| signer.verify(DOMAIN, head_text(&end).as_bytes(), &signature));
+        if holds { Ok(end) } else { Err(LogError::Head) }
+    }
+}
+
+fn head_text(end: &LogEnd) -> String {
+    let last = end.last.map_or_else(|| "-".to_owned(), |last| last.to_string());
+    format!("{} {last}", end.lines)
+}
+
+/// Checks a whole log against its head; `None`: there is none. Lines that were written after the head are taken: the
+/// host may have been stopped between the two. A line without its line break was never written whole, and is passed over.
+pub fn read_log(
+    text: &str,
+    head: Option<&str>,
+    keys: &[VerifyingKey],
+) -> Result<(Vec<LogEntry>, LogEnd), LogError> {
+    let head = head.map(|head| LogEnd::read_head(head, keys)).transpose()?;
+    let mut end = LogEnd::default();
+    let mut entries = Vec::new();
+    // The head has been reached, or there is none.
+    let mut reached = head.is_none_or(|head| head == end);
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    for (text, number) in text[..whole].lines().zip(1..) {
+        let value = parse_strict(text, 16)
+            .map_err(|error| LogError::Malformed { line: number, reason: error.to_string() })?;
+        let line: Line = serde_json::from_value(value)
+            .map_err(|error| LogError::Malformed { line: number, reason: shown(&error.to_string()) })?;
+        if line.number != number || line.previous != end.last {
+            return Err(LogError::Chain { line: number });
+        }
+        let signer = keys.iter().find(|key| key.id() == line.key);
+        let is_canonical = canonical_string(&serde_json::to_value(&line).unwrap_or_default()) == text;
+        let holds =
+            signer.is_some_and(|key| key.verify(DOMAIN, signed_text(&line).as_bytes(), &line.signature));
+        if !is_canonical || !holds {
+            return Err(LogError::Signature { line: number });
+        }
+        end = LogEnd { lines: number, last: Some(Digest::of_bytes(text.as_bytes())) };
+        reached |= head == Some(end);
+        entries.push(line.entry);
+    }
+    match head {
+        Some(head) if head.lines > end.lines => {
+            Err(LogError::CutOff { found: end.lines, written: head.lines })
+        }
+        Some(head) if !reached => Err(LogError::Chain { line: head.lines }),
+        // Without its head nothing says how far the log went.
+        None if end.lines > 0 => Err(LogError::Head),
+        _ => Ok((entries, end)),
+    }
+}
+
+/// What a log says of itself, as far as it can be read, unchecked: to see what is new, never to believe it.
+pub fn peek_log(text: &str) -> Vec<LogEntry> {
+    text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok()).map(|line| line.entry).collect()
+}
+
+/// What is signed: the line without its signature.
+fn signed_text(line: &Line) -> String {
+    let mut value = serde_json::to_value(line).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.remove("signature");
+    }
+    canonical_string(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(seed: u8) -> SigningKey {
+        SigningKey::from_seed(&[seed; 32])
+    }
+
+    fn entry(number: u64) -> LogEntry {
+        LogEntry {
+            at: Timestamp(number),
+            digest: Some(Digest::of_bytes(&number.to_le_bytes())),
+            event: LogEvent::Accepted,
+            item: format!("acme/item-{number}@1.0.0"),
+            keys: vec![key(9).id()],
+            statement: None,
+        }
+    }
+
+    /// A log of so many lines, the later half of which another identity has signed; and its head.
+    fn log(lines: u64) -> (String, String) {
+        let mut end = LogEnd::default();
+        let mut text = String::new();
+        let signer = |number| key(if number * 2 > lines { 2 } else { 1 });
+        for number in 1..=lines {
+            let (line, next) = end.append(entry(number), &signer(number));
+            text.push_str(&line);
+            end = next;
+        }
+        (text, end.head(&signer(lines)))
+    }
+
+    fn keys() -> Vec<VerifyingKey> {
+        vec![key(2).verifying_key(), key(1).verifying_key()]
+    }
+
+    #[test]
+    fn a_log_is_read_as_it_was_written() {
+        let (text, head) = log(5);
+        let (entries, end) = read_log(&text, Some(&head), &keys()).unwrap();
+        assert_eq!(entries, (1..=5).map(entry).collect::<Vec<_>>());
+        assert_eq!(end.lines, 5);
+        // A line that was written before the host was stopped, and its head was not.
+        let (more, _) = end.append(entry(6), &key(2));
+        assert_eq!(read_log(&(text.clone() + &more), Some(&head), &keys()).unwrap().1.lines, 6);
+        assert_eq!(read_log(&(text.clone() + "{\"entry"), Some(&head), &keys()).unwrap().1, end);
+        assert_eq!(peek_log(&text), entries);
+        assert_eq!(read_log("", None, &keys()).unwrap(), (Vec::new(), LogEnd::default()));
+        assert!(entry(1).says_the_same(&LogEntry { at: Timestamp(7), ..entry(1) }));
+        assert!(!entry(1).says_the_same(&entry(2)));
+    }
+
+    #[test]
+    fn every_edit_is_noticed() {
+        let (text, head) = log(4);
+        let lines: Vec<_> = text.lines().collect();
+        let of = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let edited = text.replace("item-4", "item-5");
+        let cases = [
+            (edited, LogError::Signature { line: 4 }),
+            (text.replace("item-2", "item-5"), LogError::Signature { line: 2 }),
+            (of(&[lines[0], lines[2], lines[3]]), LogError::Chain { line: 2 }),
+            (of(&[lines[1]]), LogError::Chain { line: 1 }),
+            (of(&lines[..2]), LogError::CutOff { found: 2, written: 4 }),
+            (String::new(), LogError::CutOff { found: 0, written: 4 }),
+            (of(&[lines[0], lines[0]]), LogError::Chain { line: 2 }),
+        ];
+        for (text, error) in cases {
+            assert_eq!(read_log(&text, Some(&head), &keys()).unwrap_err(), error, "{text}");
+        }
+        assert!(matches!(read_log("{\n", Some(&head), &keys()), Err(LogError::Malformed { line: 1, .. })));
+        assert_eq!(read_log(&text, None, &keys()), Err(LogError::Head));
+        assert_eq!(read_log(&text, Some("4 - x y"), &keys()), Err(LogError::Head));
+        // Another host's log is not taken for this one's.
+        assert_eq!(read_log(&text, Some(&head), &[key(3).verifying_key()]), Err(LogError::Head));
+        let (others, others_head) = log(0);
+        assert_eq!(others, "");
+        assert!(LogEnd::read_head(&others_head, &keys()).is_ok());
+    }
+
+    proptest! {
+        /// No byte of a log can be changed.
+        #[test]
+        fn no_byte_of_a_log_can_be_changed(at in 0usize..900, by in 1u8..=255) {
+            let (text, head) = log(3);
+            let mut bytes = text.clone().into_bytes();
+            let at = at % bytes.len();
+            bytes[at] ^= by;
+            if let Ok(changed) = String::from_utf8(bytes) {
+                // A carriage return before the end of a line is no part of the line.
+                let same = changed.lines().eq(text.lines());
+                prop_assert_eq!(read_log(&changed, Some(&head), &keys()).is_ok(), same, "{}", changed);
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Items that one signature is not enough for.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::key::KeyId;
+use super::store::{KeyName, TrustStore};
+use crate::capability::ItemPattern;
+use crate::time::Timestamp;
+
+/// Items that so many of these keys have to sign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// The items that it is about; never empty.
+    pub items: Vec<ItemPattern>,
+    /// How many of the keys have to sign; from 1 to their number.
+    pub threshold: u32,
+    /// The keys that count. A key and those that succeed it count as one.
+    pub keys: Vec<KeyName>,
+}
+
+/// Too few of the keys that have to sign an item have signed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooFew {
+    /// How many have to sign.
+    pub threshold: u32,
+    /// The keys of which they have to be.
+    pub keys: Vec<KeyName>,
+    /// Those that have signed and count.
+    pub signed: Vec<KeyName>,
+}
+
+impl fmt::Display for TooFew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |keys: &[KeyName]| keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        write!(f, "it needs signatures of {} of the keys {}, and has ", self.threshold, named(&self.keys))?;
+        match self.signed.as_slice() {
+            [] => f.write_str("none of theirs that counts"),
+            signed => write!(f, "that of {} alone", named(signed)),
+        }
+    }
+}
+
+/// A key that has signed and counts by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    pub(super) key: KeyName,
+    pub(super) not_after: Option<Timestamp>,
+}
+
+/// What the signatures of an item come to together.
+pub(super) struct Enough {
+    /// Which of them the requirements have counted; the first where there is none.
+    pub(super) counted: Vec<usize>,
+    /// Until when there are enough.
+    pub(super) not_after: Option<Timestamp>,
+}
+
+impl TrustStore {
+    /// The requirements, in the order of the files that they stand in. All that match an item hold for it.
+    pub fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+
+    /// The key at the beginning of the succession that leads to a key.
+    pub(super) fn author(&self, key: KeyId) -> KeyId {
+        let mut author = key;
+        // A succession that leads back to itself ends somewhere on the way round, for every key in it alike.
+        let mut seen = BTreeSet::new();
+        while seen.insert(author) {
+            let before = self.entries(author).find_map(|entry| entry.succeeds.as_ref());
+            match before {
+                Some(before) => author = before.id,
+                None => return author,
+            }
+        }
+        seen.into_iter().next().unwrap_or(key)
+    }
+
+    /// Whether the keys that have signed an item, each of which counts by itself, are enough.
+    pub(super) fn enough(&self, item: &str, signed: &[Counted]) -> Result<Enough, TooFew> {
+        let matching =
+            self.requirements.iter().filter(|rule| rule.items.iter().any(|pattern| pattern.matches(item)));
+        let mut counted = BTreeSet::new();
+        let mut not_after = None;
+        for rule in matching {
+            let wanted: BTreeSet<KeyId> = rule.keys.iter().map(|key| self.author(key.id)).collect();
+            let mut authors = BTreeSet::new();
+            let mut ends = Vec::new();
+            for (at, one) in signed.iter().enumerate() {
+                let author = self.author(one.key.id);
+                if wanted.contains(&author) && authors.insert(author) {
+                    counted.insert(at);
+                    ends.push(one.not_after.unwrap_or(Timestamp(u64::MAX)));
+                }
+            }
+            let threshold = usize::try_from(rule.threshold).unwrap_or(usize::MAX);
+            if ends.len() < threshold {
+                let signed = signed.iter().filter(|one| wanted.contains(&self.author(one.key.id)));
+                return Err(TooFew {
+                    threshold: rule.threshold,
+                    keys: rule.keys.clone(),
+                    signed: signed.map(|one| one.key.clone()).collect(),
+                });
+            }
+            // There are enough until the last of those expires that the threshold still needs.
+            ends.sort_unstable_by(|one, other| other.cmp(one));
+            let end = ends.get(threshold.saturating_sub(1)).copied();
+            not_after = [not_after, end].into_iter().flatten().min();
+        }
+        if counted.is_empty() && !signed.is_empty() {
+            return Ok(Enough { counted: vec![0], not_after: signed[0].not_after });
+        }
+        let not_after = not_after.filter(|end| *end != Timestamp(u64::MAX));
+        Ok(Enough { counted: counted.into_iter().collect(), not_after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::super::store::tests::entry;
+    use super::*;
+    use crate::trust::{SigningKey, TrustedKey};
+
+    fn key(seed: u8) -> SigningKey {
+        SigningKey::from_seed(&[seed; 32])
+    }
+
+    fn name(seed: u8) -> KeyName {
+        KeyName { name: format!("k{seed}"), id: key(seed).id() }
+    }
+
+    /// Keys 1 to 4, where 4 succeeds 1, and a requirement of `threshold` of 1, 2 and 3.
+    fn store(threshold: u32) -> TrustStore {
+        let mut keys: Vec<TrustedKey> =
+            (1..=4).map(|seed| entry(&format!("k{seed}"), &key(seed), &["*"])).collect();
+        keys[3].succeeds = Some(name(1));
+        let items = vec![ItemPattern::parse("acme/*").unwrap()];
+        let rule = Requirement { items, threshold, keys: vec![name(1), name(2), name(3)] };
+        TrustStore { keys, requirements: vec![rule] }
+    }
+
+    fn signed(seeds: &[u8]) -> Vec<Counted> {
+        let until = |seed: u8| Some(Timestamp(u64::from(seed) * 10));
+        seeds.iter().map(|seed| Counted { key: name(*seed), not_after: until(*seed) }).collect()
+    }
+
+    #[test]
+    fn a_key_and_its_successor_count_as_one() {
+        let store = store(2);
+        assert!(store.enough("acme/x", &signed(&[1, 2])).is_ok());
+        assert!(store.enough("acme/x", &signed(&[4, 2])).is_ok(), "a successor counts for its predecessor");
+        let few = store.enough("acme/x", &signed(&[1, 4])).err().unwrap();
+        let told = few.to_string();
+        assert!(told.starts_with("it needs signatures of 2 of the keys `k1` ("), "{told}");
+        assert!(told.contains("and has that of `k1` (") && told.ends_with(" alone"), "{told}");
+        assert!(store.enough("other/x", &signed(&[1])).is_ok());
+        assert!(store.enough("acme/x", &[]).is_err());
+    }
+
+    #[test]
+    fn it_is_enough_until_the_threshold_is_not_reached_any_more() {
+        let store = store(2);
+        assert_eq!(store.enough("acme/x", &signed(&[1, 2, 3])).unwrap().not_after, Some(Timestamp(20)));
+        let mut forever = signed(&[1, 2]);
+        forever[0].not_after = None;
+        assert_eq!(store.enough("acme/x", &forever).unwrap().not_after, Some(Timestamp(20)));
+        forever[1].not_after = None;
+        assert_eq!(store.enough("acme/x", &forever).unwrap().not_after, None);
+        // Without a requirement the first one alone counts.
+        let alone = store.enough("other/x", &signed(&[3, 1])).unwrap();
+        assert_eq!((alone.counted, alone.not_after), (vec![0], Some(Timestamp(30))));
+    }
+
+    #[test]
+    fn a_succession_that_leads_back_to_itself_is_one_author() {
+        let mut store = store(2);
+        store.keys[0].succeeds = Some(name(4));
+        assert_eq!(store.author(key(1).id()), store.author(key(4).id()));
+        assert!(store.enough("acme/x", &signed(&[1, 4])).is_err());
+    }
+
+    proptest! {
+        /// More signatures never make it less, and it is enough exactly where so many authors have signed.
+        #[test]
+        fn enough_is_the_number_of_authors(seeds in prop::collection::vec(1u8..=4, 0..6), threshold in 1u32..=3) {
+            let store = store(threshold);
+            let authors: BTreeSet<u8> = seeds.iter().map(|seed| if *seed == 4 { 1 } else { *seed }).collect();
+            let is_enough = store.enough("acme/x", &signed(&seeds)).is_ok();
+            prop_assert_eq!(is_enough, authors.len() >= threshold as usize);
+            let mut more = seeds.clone();
+            more.push(2);
+            prop_assert!(!is_enough || store.enough("acme/x", &signed(&more)).is_ok());
+        }
+    }
+}
