@@ -45,29 +45,11 @@ pub(super) fn excused(
         Some("comes to the run's time limit, which counts anew when a run goes on")
     } else if !case.subgraphs.is_empty() {
         Some("has child runs, whose dispatches the records tell by run and not by path")
-    } else if ends_a_pause_with_inputs(case, undisturbed) {
-        // The pause has been passed, and no record says so before the next boundary.
-        Some("ends a pause with new inputs, and a crash before the next boundary brings the pause back")
     } else if session.is_partly_untracked() {
         Some("has untracked channels, which no crash leaves as they were")
     } else {
         None
     }
-}
-
-/// Whether a run that waits at a static interrupt goes on with new inputs.
-fn ends_a_pause_with_inputs(case: &Case, undisturbed: &[Undisturbed]) -> bool {
-    let is_paused = |before: &Undisturbed| {
-        let asked = before.actual.result["interrupts"].as_array();
-        asked.is_some_and(|asked| asked.iter().any(|one| one["payload"].is_null()))
-    };
-    let brings_inputs =
-        |operation: &Operation| matches!(operation, Operation::Resume(ResumeOptions { inputs: Some(_), .. }));
-    case.script
-        .iter()
-        .skip(1)
-        .zip(undisturbed)
-        .any(|(step, before)| brings_inputs(&step.operation) && is_paused(before))
 }
 
 /// Cuts a case short after each persisted write of each operation that goes on, and gives how many there were.

@@ -374,6 +374,9 @@ pub struct Checkpoint {
     /// The edges that fired since the checkpoint before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fired: Vec<FiredEdge>,
+    /// Of a boundary that new inputs made: the nodes of the superstep before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<String>,
     /// Fuel of the run so far.
     pub fuel: u64,
     /// The graph's digest.
@@ -393,6 +396,9 @@ pub struct Checkpoint {
     pub parent: Option<Digest>,
     /// The digest of what the run is pinned to: components, grants, manifest, engine.
     pub pins: Digest,
+    /// Of a boundary that new inputs made: the static interrupts there have been passed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
     /// The result digest: what the run has computed, whoever ran it.
     pub result: ResultDigest,
     /// The run's id.
@@ -579,9 +585,12 @@ pub struct AnswersRecord {
     pub task: String,
 }
 
-/// What a task has used, whatever it came to.
+/// What a task has used, whatever it came to, and where it stands as the run goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskUse {
+    /// The attempts that count against its retry policy.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub attempts: u32,
     /// How often its item was dispatched.
     pub dispatches: u32,
     /// What happened in it that no earlier record of the run's history tells.
@@ -597,6 +606,9 @@ pub struct TaskUse {
     pub micros: u64,
     /// Its node.
     pub node: String,
+    /// It will not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
     /// Supersteps of its child run, and of the runs below that.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub steps: u64,

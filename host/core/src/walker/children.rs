@@ -126,19 +126,19 @@ impl Walker {
     /// Sets supersteps aside for the child runs of a superstep: what is left, without the superstep itself, in equal
     /// shares and in task order, so that what each may take does not depend on which finishes first.
     pub(super) fn reserve_steps(&self, superstep: &mut Superstep) {
-        let waits = |task: &Task| {
-            task.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph) && !task.state.is_settled()
-        };
-        let mut sharers = superstep.tasks.iter().filter(|task| waits(task)).count() as u64;
+        let shares =
+            |task: &Task| task.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph) && task.shares();
+        let mut sharers = superstep.tasks.iter().filter(|task| shares(task)).count() as u64;
         if sharers == 0 {
             return;
         }
-        let used = superstep.tasks.iter().map(|task| task.used.steps).fold(0, u64::saturating_add);
+        let used = superstep.tasks.iter().map(|task| task.start.used.steps).fold(0, u64::saturating_add);
         let taken = self.step.saturating_add(self.child_steps).saturating_add(used).saturating_add(1);
         let mut left = self.max_total_steps().saturating_sub(taken);
-        for task in superstep.tasks.iter_mut().filter(|task| waits(task)) {
-            task.reserved_steps = left / sharers;
-            left -= task.reserved_steps;
+        for task in superstep.tasks.iter_mut().filter(|task| shares(task)) {
+            let share = left / sharers;
+            task.reserved_steps = share.saturating_sub(task.used.steps.saturating_sub(task.start.used.steps));
+            left -= share;
             sharers -= 1;
         }
     }

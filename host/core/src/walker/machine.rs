@@ -88,6 +88,8 @@ pub struct Walker {
     pub(super) released: bool,
     /// What was accepted since the newest checkpoint.
     pub(super) accepted: Vec<Accepted>,
+    /// The run was under way when it was last heard of: going on takes up nothing that it had not taken up already.
+    pub(super) recovered: bool,
     pub(super) cancel_requested: bool,
     /// The stop that was requested discards what is running.
     pub(super) kill_requested: bool,
@@ -164,6 +166,7 @@ impl Walker {
             interrupts: Vec::new(),
             released: false,
             accepted: Vec::new(),
+            recovered: false,
             cancel_requested: false,
             kill_requested: false,
             timed_out: false,
@@ -414,6 +417,8 @@ impl Walker {
             self.pending = superstep.into_pending();
             self.interrupts = self.pending.interrupts(&self.graph);
         }
+        self.recovered = false;
+        self.pending.begin();
         if self.setup.durability == Durability::Exit {
             let tasks: Vec<Arc<str>> = self.pending.0.keys().cloned().collect();
             for task in &tasks {

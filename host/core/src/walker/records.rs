@@ -7,7 +7,7 @@ use super::Walker;
 use super::event::{Effect, Notice, Persist, PersistId};
 use super::machine::{Phase, illegal};
 use super::setup::{CheckpointRef, HandleError};
-use super::superstep::TaskState;
+use super::superstep::{Start, TaskState, Used};
 use crate::digest::Digest;
 use crate::graph::{Durability, NodeIndex};
 use crate::record::{
@@ -182,6 +182,10 @@ impl Walker {
             .into_iter()
             .map(|((from, to, via), count)| FiredEdge { count, from: name(from), to: to.map(name), via });
         let telling = std::mem::take(&mut self.telling);
+        let follows = match source {
+            Source::Inputs => self.just_visited.iter().map(|node| name(*node)).collect(),
+            _ => Vec::new(),
+        };
         let mut checkpoint = Checkpoint {
             accepted: std::mem::take(&mut self.accepted),
             at: self.at,
@@ -193,6 +197,7 @@ impl Walker {
             errors_continued: self.errors_continued,
             executions: self.counted(&self.executions),
             fired: fired.collect(),
+            follows,
             fuel: self.fuel,
             graph: self.graph.digest,
             inputs: self.inputs_digest,
@@ -201,6 +206,7 @@ impl Walker {
             next: self.next.iter().map(|step| step.record(&self.graph)).collect(),
             parent: self.last.map(|last| last.digest),
             pins: self.setup.pins,
+            released: self.released && source == Source::Inputs,
             result: crate::record::ResultDigest(Digest::from_bytes([0; 32])),
             run: self.setup.identity.record_run().to_owned(),
             seed: self.setup.seed,
@@ -243,21 +249,23 @@ impl Walker {
         self.persist(record, fx)
     }
 
-    /// What the tasks of the superstep under way have used, and what is told of them herewith.
+    /// Where the tasks of the superstep under way stood when the run was last taken up, and what is told of them herewith.
+    /// What has come about since then is told by records of its own.
     fn pending_use(&mut self) -> BTreeMap<String, TaskUse> {
-        let left = self.pending.0.iter_mut().map(|(task, left)| {
-            let used = TaskUse {
-                dispatches: left.used.dispatches,
-                events: std::mem::take(&mut left.events),
-                fuel: left.used.fuel,
-                // Where it has come to something, a task record has it.
-                journal: if left.outcome.is_none() { left.journal.clone() } else { Vec::new() },
-                micros: left.used.micros,
-                node: self.graph.node(left.node).name.clone(),
-                steps: left.used.steps,
-            };
-            (task.to_string(), used)
-        });
-        left.collect()
+        let mut tasks = BTreeMap::new();
+        for (task, left) in &mut self.pending.0 {
+            let Start { used, attempts, settled } = left.start;
+            let events = if self.recovered { Vec::new() } else { std::mem::take(&mut left.events) };
+            if self.recovered && left.start == Start::default() {
+                continue;
+            }
+            // Where it has come to something, a task record has it.
+            let journal = if left.outcome.is_none() { left.journal.clone() } else { Vec::new() };
+            let node = self.graph.node(left.node).name.clone();
+            let Used { dispatches, fuel, micros, steps } = used;
+            let used = TaskUse { attempts, dispatches, events, fuel, journal, micros, node, settled, steps };
+            tasks.insert(task.to_string(), used);
+        }
+        tasks
     }
 }

@@ -56,7 +56,8 @@ impl Walker {
         // A pause after a node belongs to the superstep that ran it, not to what an edit or a fork made of that.
         let just_visited = match checkpoint.source {
             Source::Update { .. } | Source::Fork { .. } => Vec::new(),
-            Source::Input | Source::Superstep | Source::Inputs => nodes(&checkpoint.visited)?,
+            Source::Inputs => nodes(&checkpoint.follows)?,
+            Source::Input | Source::Superstep => nodes(&checkpoint.visited)?,
         };
         let visited = nodes(&visited)?;
 
@@ -72,6 +73,7 @@ impl Walker {
         walker.visited_digest = checkpoint.visited_digest;
         walker.visited_written = visited.len();
         (walker.visited, walker.just_visited) = (visited, just_visited);
+        walker.released = checkpoint.released;
         walker.fuel = checkpoint.fuel;
         walker.child_steps = checkpoint.child_steps;
         walker.warnings_written = warnings.len();
@@ -83,7 +85,10 @@ impl Walker {
             walker.phase = Phase::Finished;
             walker.status = end.status;
             walker.end = Some(end);
-        } else if let Some(status) = status {
+            return Ok(walker);
+        }
+        walker.recovered = status.as_ref().is_none_or(|status| status.status == Status::Running);
+        if let Some(status) = status {
             walker.status = status.status;
             walker.error = status.error;
             // Answers may have been persisted after the status: what has its answer is no longer asked.
@@ -151,6 +156,62 @@ impl Walker {
         }
     }
 
+    /// Whether a resume may go on as far as its number of supersteps goes.
+    pub(super) fn check_limit(&self, max_steps: Option<u64>) -> Result<(), HandleError> {
+        let most = max_steps.unwrap_or(self.max_steps);
+        if self.step >= most && (max_steps.is_some() || self.status == Status::Limit) {
+            return Err(refused(
+                ErrorCode::Limit,
+                format!("{} supersteps have run: `max_steps` must be larger than that to go on", self.step),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Of a child run: records what a resume has brought for it, answers by task or the word that its pause is over. It
+    /// goes on with that once its task does.
+    pub(super) fn take_given(
+        &mut self,
+        now: Timestamp,
+        answered: BTreeMap<Arc<str>, Value>,
+        fx: &mut Vec<Effect>,
+    ) {
+        if answered.is_empty() {
+            self.released = true;
+            self.interrupts.clear();
+            self.write_status(now, fx);
+        }
+        self.interrupts.retain(|asked| !answered.contains_key(&task_of(&asked.id)));
+        // Its task may fail before it goes on, and it has no other occasion to record this.
+        self.take_answers(now, answered, true, fx);
+    }
+
+    fn take_answers(
+        &mut self,
+        now: Timestamp,
+        answered: BTreeMap<Arc<str>, Value>,
+        at_once: bool,
+        fx: &mut Vec<Effect>,
+    ) {
+        for (task, answer) in answered {
+            if let Some(left) = self.pending.0.get_mut(&task) {
+                left.answers.push(answer);
+            }
+            if at_once {
+                self.write_answers(now, &task, fx);
+            }
+        }
+    }
+
+    /// Whether it waits at a pause that somebody has let it pass.
+    pub(super) fn is_let_go(&self) -> bool {
+        self.status == Status::Interrupted
+            && self.released
+            && self.interrupts.is_empty()
+            && self.pending.suspended().next().is_none()
+            && self.pending.interrupts(&self.graph).is_empty()
+    }
+
     /// Goes on with these answers, by task. What is refused changes nothing.
     pub(super) fn go_on(
         &mut self,
@@ -160,14 +221,8 @@ impl Walker {
         inputs: Option<Map<String, Value>>,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        let most = max_steps.unwrap_or(self.max_steps);
-        if self.step >= most && (max_steps.is_some() || self.status == Status::Limit) {
-            return Err(refused(
-                ErrorCode::Limit,
-                format!("{} supersteps have run: `max_steps` must be larger than that to go on", self.step),
-            ));
-        }
-        if max_steps.is_some() {
+        self.check_limit(max_steps)?;
+        if let Some(most) = max_steps {
             self.max_steps = most;
             self.setup.max_steps = max_steps;
         }
@@ -183,13 +238,9 @@ impl Walker {
             self.take_inputs(now, &inputs, fx);
             return Ok(());
         }
-        for (task, answer) in answered {
-            if let Some(left) = self.pending.0.get_mut(&task) {
-                left.answers.push(answer);
-            }
-            if self.setup.durability != Durability::Exit {
-                self.write_answers(now, &task, fx);
-            }
+        self.take_answers(now, answered, self.setup.durability != Durability::Exit, fx);
+        if !self.recovered {
+            self.pending.begin();
         }
         if self.setup.durability != Durability::Exit {
             self.write_status(now, fx);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Walker;
 use super::event::{Effect, Notice, TaskSpec, TimerId};
 use super::superstep::{
-    Activated, Dispatch, Pending, PendingTask, Superstep, Task, TaskState, Used, task_id,
+    Activated, Dispatch, Pending, PendingTask, Start, Superstep, Task, TaskState, Used, task_id,
 };
 use super::telling::Told;
 use crate::capability::DispatchPatterns;
@@ -207,6 +207,7 @@ impl Walker {
             state: TaskState::Waiting,
             attempt: 0,
             used: Used::default(),
+            start: Start::default(),
             reserved: 0,
             reserved_steps: 0,
             answers: Vec::new(),
@@ -306,9 +307,9 @@ impl Walker {
 
     /// Goes on from what is known of a task.
     fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) {
-        let PendingTask { node: _, outcome, attempt, used, answers, warnings, events, journal, woken } =
+        let PendingTask { outcome, attempt, used, start, answers, warnings, events, journal, woken, .. } =
             known;
-        task.used = used;
+        (task.used, task.start) = (used, start);
         task.answers = answers;
         task.told = Told::of(events, journal);
         if task.state.is_settled() {
@@ -366,16 +367,17 @@ impl Walker {
     /// finishes first. A task is set aside what all its attempts may use, or an equal share of what is left where that
     /// is not enough for all: a wide superstep gives each task less, and none nothing.
     fn reserve(&self, superstep: &mut Superstep) {
-        let used: u64 = superstep.tasks.iter().map(|task| task.used.fuel).fold(0, u64::saturating_add);
+        let used: u64 = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
         let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel.saturating_add(used));
-        let waits = |task: &Task| task.dispatch.is_some() && !task.state.is_settled();
-        let mut sharers = superstep.tasks.iter().filter(|task| waits(task)).count() as u64;
-        for task in superstep.tasks.iter_mut().filter(|task| waits(task)) {
+        let shares = |task: &Task| task.dispatch.is_some() && task.shares();
+        let mut sharers = superstep.tasks.iter().filter(|task| shares(task)).count() as u64;
+        for task in superstep.tasks.iter_mut().filter(|task| shares(task)) {
             let Some(dispatch) = &task.dispatch else { continue };
             let node = self.graph.node(superstep.activated[task.activated].node);
-            let attempts = u64::from(node.retry.max_attempts.saturating_sub(task.attempt).max(1));
-            task.reserved = dispatch.limits.fuel.saturating_mul(attempts).min(left / sharers);
-            left -= task.reserved;
+            let attempts = u64::from(node.retry.max_attempts.saturating_sub(task.start.attempts).max(1));
+            let share = dispatch.limits.fuel.saturating_mul(attempts).min(left / sharers);
+            task.reserved = share.saturating_sub(task.used.fuel.saturating_sub(task.start.used.fuel));
+            left -= share;
             sharers -= 1;
         }
     }

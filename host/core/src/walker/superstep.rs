@@ -13,7 +13,7 @@ use crate::limits::TaskLimits;
 use crate::node::{Failure, Outcome};
 use crate::record::{
     AnswersRecord, AttemptJournal, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskEvent,
-    TaskRecord,
+    TaskRecord, TaskUse,
 };
 use crate::time::Timestamp;
 
@@ -70,6 +70,8 @@ pub(super) struct Task {
     pub(super) attempt: u32,
     /// How often its item was dispatched and the fuel of all attempts.
     pub(super) used: Used,
+    /// Where it stood when the run was last taken up: shares are made of that.
+    pub(super) start: Start,
     /// Fuel set aside for it that no attempt has used.
     pub(super) reserved: u64,
     /// Supersteps set aside for its child run, those apart that the child has taken already.
@@ -91,6 +93,18 @@ pub(super) struct Used {
     pub(super) micros: u64,
     /// Supersteps of its child run, and of the runs below that.
     pub(super) steps: u64,
+}
+
+/// Where a task stands when its superstep begins, or when a run that has stopped is taken up. What tasks are set aside
+/// follows from this alone, so that a crash in between changes none of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Start {
+    /// What it had used.
+    pub(super) used: Used,
+    /// Attempts that count against its retry policy.
+    pub(super) attempts: u32,
+    /// It was not to run.
+    pub(super) settled: bool,
 }
 
 /// What a task dispatches, as far as it is the same for every attempt.
@@ -136,6 +150,14 @@ pub(super) struct Answer {
     pub(super) assigned: Vec<(String, Value)>,
 }
 
+impl Task {
+    /// Whether it has a share in what is set aside for the tasks of its superstep: it was to run when the run was last
+    /// taken up, whatever it has come to since.
+    pub(super) const fn shares(&self) -> bool {
+        !self.start.settled || !self.state.is_settled()
+    }
+}
+
 impl TaskState {
     /// Whether the superstep no longer waits for the task.
     pub(super) const fn is_settled(&self) -> bool {
@@ -175,13 +197,15 @@ impl Superstep {
                 outcome,
                 attempt: task.attempt,
                 used: task.used,
+                start: task.start,
                 answers: task.answers,
                 warnings: task.warnings,
                 events: task.told.events,
                 journal: task.told.journal,
                 woken: false,
             };
-            if left.outcome.is_some() || left.used != Used::default() || !left.answers.is_empty() {
+            let is_new = left.outcome.is_none() && left.used == Used::default() && left.answers.is_empty();
+            if !is_new || left.attempt > 0 {
                 pending.0.insert(task.id, left);
             }
         }
@@ -200,6 +224,7 @@ pub(super) struct PendingTask {
     pub(super) outcome: Option<PendingOutcome>,
     pub(super) attempt: u32,
     pub(super) used: Used,
+    pub(super) start: Start,
     pub(super) answers: Vec<Value>,
     pub(super) warnings: Vec<String>,
     /// What happened in it and stands in no record of the history yet.
@@ -210,7 +235,30 @@ pub(super) struct PendingTask {
     pub(super) woken: bool,
 }
 
+impl PendingTask {
+    /// Where it stands now, as a run that has stopped is taken up.
+    pub(super) fn stand(&self) -> Start {
+        let (settled, attempts) = match &self.outcome {
+            None => (false, 0),
+            Some(PendingOutcome::Retrying { .. }) => (false, self.attempt),
+            Some(PendingOutcome::Interrupted { answered, .. }) if self.answers.len() > *answered as usize => {
+                (false, self.attempt.saturating_sub(1))
+            }
+            Some(PendingOutcome::Suspended) if self.woken => (false, self.attempt.saturating_sub(1)),
+            Some(_) => (true, self.attempt),
+        };
+        Start { used: self.used, attempts, settled }
+    }
+}
+
 impl Pending {
+    /// A run that has stopped is taken up, or stops: from here on its tasks are counted.
+    pub(super) fn begin(&mut self) {
+        for left in self.0.values_mut() {
+            left.start = left.stand();
+        }
+    }
+
     /// From stored records. A record that names a node that the graph does not have is the name in the error.
     pub(super) fn from_records(
         graph: &Graph,
@@ -222,8 +270,9 @@ impl Pending {
         let mut pending = Self::default();
         for (task, used) in used.into_iter().flatten() {
             let entry = pending.entry(graph, task, &used.node)?;
-            entry.used =
-                Used { dispatches: used.dispatches, fuel: used.fuel, micros: used.micros, steps: used.steps };
+            let TaskUse { attempts, dispatches, fuel, micros, settled, steps, .. } = *used;
+            entry.used = Used { dispatches, fuel, micros, steps };
+            entry.start = Start { used: entry.used, attempts, settled };
             entry.journal.clone_from(&used.journal);
         }
         for record in records {
@@ -236,6 +285,8 @@ impl Pending {
             // counts the attempts anew. One that no status record knows of has yet to stop the run.
             let told = used.and_then(|used| used.get(&record.task));
             let anew = told.is_some_and(|told| told.dispatches >= record.dispatches);
+            // Its child run was to go on, and what it has come to since then is not known.
+            entry.woken = anew && !entry.start.settled && matches!(record.outcome, PendingOutcome::Suspended);
             // A status record tells everything that had happened by then.
             entry.events = if anew { Vec::new() } else { record.events };
             if !(anew && matches!(record.outcome, PendingOutcome::Failed { .. })) {
@@ -262,6 +313,7 @@ impl Pending {
             outcome: None,
             attempt: 0,
             used: Used::default(),
+            start: Start::default(),
             answers: Vec::new(),
             warnings: Vec::new(),
             events: Vec::new(),

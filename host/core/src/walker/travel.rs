@@ -36,6 +36,7 @@ impl Walker {
         walker.visited_written = 0;
         walker.warnings_written = 0;
         walker.just_visited.clear();
+        walker.released = false;
         walker.unwritten = Some(Source::Fork { run, of: place });
         if walker.phase == Phase::Suspended {
             walker.phase = Phase::New;

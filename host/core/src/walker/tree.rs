@@ -36,9 +36,6 @@ pub struct RunTree {
     /// The records that were handed out and are not known to be persisted: by the tree's number, whose they are.
     sent: VecDeque<Sent>,
     persists: u64,
-    /// Answers that a resume brought for runs that have not gone on with them yet, by namespace and task. A run that is
-    /// named without an answer passes its static interrupts.
-    given: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Value>>,
     /// The total of supersteps that a resume brought. It lets a child go on that is at its limit.
     lifted: Option<u64>,
 }
@@ -76,14 +73,7 @@ impl RunTree {
     }
 
     fn with(root: Walker) -> Self {
-        Self {
-            root,
-            children: BTreeMap::new(),
-            sent: VecDeque::new(),
-            persists: 0,
-            given: BTreeMap::new(),
-            lifted: None,
-        }
+        Self { root, children: BTreeMap::new(), sent: VecDeque::new(), persists: 0, lifted: None }
     }
 
     /// A tree for a new run that begins where another run stood at a checkpoint: see [`Walker::fork`]. Its first event is
@@ -155,14 +145,24 @@ impl RunTree {
             return Ok(());
         }
         let mut given = self.answers(resume.answers)?;
-        let mut effects = Vec::new();
+        self.root.check_limit(resume.max_steps)?;
         let own = given.remove("").unwrap_or_default();
-        self.root.go_on(route.now, own, resume.max_steps, None, &mut effects)?;
-        self.given = given;
+        // What a resume brings is recorded with the runs that it is for before any of them goes on.
+        let mut recorded = Vec::new();
+        for (namespace, answers) in given {
+            let mut effects = Vec::new();
+            self.walker_mut(&namespace)?.take_given(route.now, answers, &mut effects);
+            recorded.push((namespace, effects));
+        }
         self.lifted = resume.max_steps.or(self.lifted);
         self.wake("");
+        let mut effects = Vec::new();
+        self.root.go_on(route.now, own, resume.max_steps, None, &mut effects)?;
         self.root.drive(route.now, &mut effects);
         route.push("", effects);
+        for (namespace, effects) in recorded.into_iter().rev() {
+            route.push(&namespace, effects);
+        }
         Ok(())
     }
 

@@ -292,10 +292,17 @@ pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
         request: json!(number).into(),
         result: json!(byte).into(),
     });
+    let fuel = u64::from(byte) + 1;
+    let result = if fuel > spec.limits.fuel {
+        Err(Failure::new(Category::Limit, format!("it may use {}", spec.limits.fuel)))
+    } else {
+        result
+    };
+    let used = fuel.min(spec.limits.fuel);
     TaskReport {
         events: events.collect(),
         journal: journal.collect(),
         timing,
-        ..TaskReport::new(result, u64::from(byte) + 1)
+        ..TaskReport::new(result, used)
     }
 }

@@ -1,5 +1,6 @@
 //! The invariants again, on random graphs with graphs inside of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -7,11 +8,11 @@ use proptest::prelude::*;
 use super::graphs::{Nest, build_nest, nests};
 use super::simulation::{Simulation, Stored, answers, setup_with};
 use crate::digest::Digest;
-use crate::graph::Durability;
+use crate::graph::{Durability, Graph};
 use crate::record::{Accepted, ChainError, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
-use crate::walker::{Event, Resume, RunTree, Setup, Summary};
+use crate::walker::{Event, Graphs, Resume, RunTree, Setup, Summary};
 
 fn begin(nest: &Nest, durability: Durability) -> (Arc<crate::graph::Graph>, Setup) {
     let (graph, graphs) = build_nest(nest, durability);
@@ -107,37 +108,17 @@ proptest! {
         prop_assert_eq!(effects, simulation.effects);
     }
 
-    /// 4. Stopped after any effect and restored from what was persisted, the run reaches the same outcome, and no task of
-    /// any run of the tree runs again whose writes were kept.
+    /// 4. Stopped after any effect and restored from what was persisted, and stopped and restored again, the run reaches
+    /// the same outcome, and no task of any run of the tree runs again whose writes were kept.
     #[test]
-    fn a_crash_anywhere_changes_nothing(nest in nests(), order: u64, at in 0_usize..300, exit: bool) {
+    fn a_crash_anywhere_changes_nothing(nest in nests(), order: u64, at in 0_usize..300, again in 0_usize..150, exit: bool) {
         let durability = if exit { Durability::Exit } else { Durability::Sync };
         let (_, undisturbed) = simulate(&nest, order, durability, usize::MAX);
-        let (crashed, _) = simulate(&nest, order, durability, at);
         let (graph, setup) = begin(&nest, durability);
-        let restore = || crashed.stored.restore(&graph, setup.clone());
-        let (tree, first) = match restore() {
-            None => (RunTree::new(Arc::clone(&graph), setup.clone()), Event::Started),
-            Some(tree) => {
-                let found = tree.summary();
-                // A failure is a stop: what a resume makes of it, with attempts counted anew, is another matter. So is a
-                // limit.
-                if found.status.is_end() || matches!(found.status, Status::Failed | Status::Limit) {
-                    prop_assert_eq!(outcome(found), outcome(undisturbed));
-                    return Ok(());
-                }
-                let resume = match found.status {
-                    Status::Interrupted => answers(&found.interrupts),
-                    _ => Resume::default(),
-                };
-                (tree, Event::Resumed(resume))
-            }
-        };
-        let mut resumed = Simulation::with(Arc::clone(&graph), tree, crashed.stored.clone(), nest.outer.salt, order ^ 0xABCD, durability);
-        resumed.kept = crashed.kept;
-        let end = resumed.run(first);
+        let end = crashed(&graph, &setup, nest.outer.salt, order, &[at, again]);
         prop_assert_eq!(outcome(end), outcome(undisturbed));
     }
+
     /// A change that was accepted is told by every run of the tree that goes on with it, however often that is cut short;
     /// one that nobody has accepted breaks the chain.
     #[test]
@@ -161,4 +142,99 @@ proptest! {
             }
         }
     }
+}
+
+/// What a run comes to that is cut short after that many effects, goes on, is cut short again, and so on.
+fn crashed(graph: &Arc<Graph>, setup: &Setup, salt: u64, order: u64, at: &[usize]) -> Summary {
+    let durability = setup.durability;
+    let (mut stored, mut kept) = (Stored::default(), BTreeSet::new());
+    let budgets = at.iter().copied().chain([usize::MAX]);
+    for (budget, order) in budgets.zip((0..).map(|time: u64| order ^ time.wrapping_mul(0xABCD))) {
+        let (tree, first) = match stored.restore(graph, setup.clone()) {
+            None => (RunTree::new(Arc::clone(graph), setup.clone()), Event::Started),
+            Some(tree) => {
+                let found = tree.summary();
+                // A failure is a stop: what a resume makes of it, with attempts counted anew, is another matter. So is a
+                // limit.
+                if found.status.is_end() || matches!(found.status, Status::Failed | Status::Limit) {
+                    return found;
+                }
+                let resume = match found.status {
+                    Status::Interrupted => answers(&found.interrupts),
+                    _ => Resume::default(),
+                };
+                (tree, Event::Resumed(resume))
+            }
+        };
+        let mut simulation = Simulation::with(Arc::clone(graph), tree, stored, salt, order, durability);
+        (simulation.budget, simulation.kept) = (budget, kept);
+        let end = simulation.run(first);
+        if budget == usize::MAX {
+            return end;
+        }
+        (stored, kept) = (simulation.stored, simulation.kept);
+    }
+    unreachable!("the last time is not cut short")
+}
+
+fn load(id: &str, config: &str) -> (String, Arc<Graph>) {
+    let text = format!("{{tool_type: graph, config: {config}}}");
+    (id.to_owned(), Arc::new(crate::document::load("inner.yaml", &text, id).unwrap().graph))
+}
+
+/// What a child run may take does not depend on which of its siblings had settled when the run was cut short: the first
+/// takes one superstep of the two that each has, and leaves none to the others.
+#[test]
+fn shares_outlive_a_crash() {
+    let inner = load(
+        "t/inner",
+        "{start: a, nodes: {a: {next: [{to: a, when: {path: inputs.long, op: eq, value: true}}, {to: []}]}}}",
+    );
+    let outer = load(
+        "t/outer",
+        "{start: each, max_total_steps: 7, channels: {seen: {reducer: append}}, nodes: {each: {type: foreach, \
+         over: [false, true, true], as: long, parallel: true, collect: seen, on_item_error: keep_null, \
+         action: {item_id: t/inner, params: {long: '${long}'}}}}}",
+    );
+    let graphs = Arc::new(Graphs::from([inner]));
+    let setup = setup_with(&outer.1, graphs, Durability::Sync);
+    let undisturbed = crashed(&outer.1, &setup, 0, 0, &[]);
+    assert_eq!(undisturbed.state["seen"].as_array().map(Vec::len), Some(3));
+    for at in 0..30 {
+        let end = crashed(&outer.1, &setup, 0, 0, &[at]);
+        assert_eq!(outcome(end), outcome(undisturbed.clone()), "cut short after {at} effects");
+    }
+}
+
+/// A pause in a child run that nobody has been told of is none that a resume passes: it is shown first.
+#[test]
+fn a_crash_passes_no_pause() {
+    let inner = load("t/inner", "{start: a, nodes: {a: {interrupt: before, action: {item_id: t/double}}}}");
+    let outer = load("t/outer", "{start: a, nodes: {a: {action: {item_id: t/inner}}}}");
+    let graphs = Arc::new(Graphs::from([inner]));
+    let setup = setup_with(&outer.1, graphs, Durability::Sync);
+    let mut recovered = 0;
+    for at in 1..20 {
+        let tree = RunTree::new(Arc::clone(&outer.1), setup.clone());
+        let mut cut = Simulation::with(Arc::clone(&outer.1), tree, Stored::default(), 0, 0, Durability::Sync);
+        cut.budget = at;
+        cut.tell(Event::Started).unwrap();
+        while cut.budget > 0 && cut.stopped.is_none() && cut.step() {}
+        let Some(tree) = cut.stored.restore(&outer.1, setup.clone()) else { continue };
+        if tree.summary().status != Status::Running {
+            continue;
+        }
+        recovered += 1;
+        let mut resumed = Simulation::with(Arc::clone(&outer.1), tree, cut.stored, 0, 0, Durability::Sync);
+        resumed.tell(Event::Resumed(Resume::default())).unwrap();
+        while resumed.stopped.is_none() && resumed.step() {}
+        let summary = resumed.walker.summary();
+        let asked: Vec<_> = summary.interrupts.iter().map(|asked| asked.node.as_str()).collect();
+        assert_eq!(
+            (summary.status, asked),
+            (Status::Interrupted, vec!["a/a"]),
+            "cut short after {at} effects"
+        );
+    }
+    assert!(recovered > 2);
 }

@@ -1,5 +1,6 @@
 //! A child run, from the task that starts it to what it comes to.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +187,6 @@ impl RunTree {
         route: &mut Route,
     ) -> Result<(), HandleError> {
         let goes_on = self.can_go_on(namespace) && !(untold && self.has_failed(namespace));
-        let given = self.given.remove(namespace);
         let lifted = self.lifted;
         let Some(child) = self.children.get_mut(namespace) else { return Ok(()) };
         let walker = &mut child.walker;
@@ -198,15 +198,15 @@ impl RunTree {
         if let Some(most) = lifted.filter(|most| walker.step >= walker.max_steps && *most > walker.step) {
             walker.max_steps = most;
         }
-        let mut effects = Vec::new();
-        match walker.go_on(route.now, given.unwrap_or_default(), None, None, &mut effects) {
-            Ok(()) => {}
+        if walker.check_limit(None).is_err() {
             // It is at its limit, and stays there.
-            Err(HandleError::Refused { .. }) => return self.child_stopped(namespace, route),
-            Err(error) => return Err(error),
+            return self.child_stopped(namespace, route);
         }
         self.wake(namespace);
-        self.walker_mut(namespace)?.drive(route.now, &mut effects);
+        let mut effects = Vec::new();
+        let walker = self.walker_mut(namespace)?;
+        walker.go_on(route.now, BTreeMap::new(), None, None, &mut effects)?;
+        walker.drive(route.now, &mut effects);
         route.push(namespace, effects);
         Ok(())
     }
@@ -214,9 +214,7 @@ impl RunTree {
     /// Whether a child run has failed, or is at a limit, and nothing has come for it or those below it.
     fn has_failed(&self, namespace: &str) -> bool {
         let status = self.children.get(namespace).map(|child| child.walker.status);
-        let below = format!("{namespace}/");
-        let given = self.given.keys().any(|name| **name == *namespace || name.starts_with(&below));
-        matches!(status, Some(Status::Failed | Status::Limit)) && !given
+        matches!(status, Some(Status::Failed | Status::Limit)) && !self.has_more(namespace)
     }
 
     /// A child run has stopped: its task learns what it has come to, if it waits for it.

@@ -59,7 +59,9 @@ impl RunTree {
             if is_task { asked.push(question) } else { passive.push(question) }
         }
         let status = if asked.is_empty() { self.root.status } else { self.summary().status };
-        let passes_all = asked.is_empty() && !matches!(answers, Answers::ById(_));
+        // A run that was cut short has yet to stop at the pauses of its child runs: nobody has been told of them.
+        let was_told = !self.root.recovered;
+        let passes_all = was_told && asked.is_empty() && !matches!(answers, Answers::ById(_));
         let resolved = resolve(&asked, &passive, status, answers)?;
         let mut given = Given::new();
         for (id, answer) in resolved {
@@ -100,10 +102,15 @@ impl RunTree {
     /// Whether a child run, or one below it, has something to go on with. A run that was never stored begins.
     pub(super) fn can_go_on(&self, namespace: &str) -> bool {
         let Some(child) = self.children.get(namespace) else { return true };
+        child.walker.status != Status::Interrupted || self.has_more(namespace)
+    }
+
+    /// Whether something has come for a child run that has stopped, or for one below it.
+    pub(super) fn has_more(&self, namespace: &str) -> bool {
+        let Some(child) = self.children.get(namespace) else { return false };
         let walker = &child.walker;
-        self.given.contains_key(namespace)
-            || walker.status != Status::Interrupted
-            || walker.pending.has_answers()
+        walker.pending.has_answers()
+            || walker.is_let_go()
             || walker.pending.suspended().any(|task| self.can_go_on(&child_namespace(walker, task)))
     }
 }

@@ -429,7 +429,8 @@ pub(super) fn make(sketch: &Sketch) -> (Graph, Fields) {
     let max_steps = tape.one(&[12, 8, 5, 3, 9, 2, 6, 1]);
     let max_total_steps = tape.chance(10).then(|| tape.one(&[3, 2, 1]));
     let max_visits = tape.chance(30).then(|| tape.one(&[3, 2, 1]));
-    let max_fan_out = tape.chance(20).then(|| tape.one(&[4, 3, 2]));
+    // Sends and items beget each other: without a bound a few bytes make millions of tasks.
+    let max_fan_out = Some(if tape.chance(20) { tape.one(&[4, 3, 2]) } else { 40 });
     let max_concurrency = tape.chance(60).then(|| tape.one(&[2, 1]));
     let mut channels = Channels::new();
     for (name, reducer) in CHANNELS {
