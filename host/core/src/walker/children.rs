@@ -126,16 +126,16 @@ impl Walker {
     /// Sets supersteps aside for the child runs of a superstep: what is left, without the superstep itself, in equal
     /// shares and in task order, so that what each may take does not depend on which finishes first.
     pub(super) fn reserve_steps(&self, superstep: &mut Superstep) {
-        let shares =
+        let takes_part =
             |task: &Task| task.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph) && task.shares();
-        let mut sharers = superstep.tasks.iter().filter(|task| shares(task)).count() as u64;
+        let mut sharers = superstep.tasks.iter().filter(|task| takes_part(task)).count() as u64;
         if sharers == 0 {
             return;
         }
         let used = superstep.tasks.iter().map(|task| task.start.used.steps).fold(0, u64::saturating_add);
         let taken = self.step.saturating_add(self.child_steps).saturating_add(used).saturating_add(1);
         let mut left = self.max_total_steps().saturating_sub(taken);
-        for task in superstep.tasks.iter_mut().filter(|task| shares(task)) {
+        for task in superstep.tasks.iter_mut().filter(|task| takes_part(task)) {
             let share = left / sharers;
             task.reserved_steps = share.saturating_sub(task.used.steps.saturating_sub(task.start.used.steps));
             left -= share;

@@ -369,9 +369,9 @@ impl Walker {
     fn reserve(&self, superstep: &mut Superstep) {
         let used: u64 = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
         let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel.saturating_add(used));
-        let shares = |task: &Task| task.dispatch.is_some() && task.shares();
-        let mut sharers = superstep.tasks.iter().filter(|task| shares(task)).count() as u64;
-        for task in superstep.tasks.iter_mut().filter(|task| shares(task)) {
+        let takes_part = |task: &Task| task.dispatch.is_some() && task.shares();
+        let mut sharers = superstep.tasks.iter().filter(|task| takes_part(task)).count() as u64;
+        for task in superstep.tasks.iter_mut().filter(|task| takes_part(task)) {
             let Some(dispatch) = &task.dispatch else { continue };
             let node = self.graph.node(superstep.activated[task.activated].node);
             let attempts = u64::from(node.retry.max_attempts.saturating_sub(task.start.attempts).max(1));
