@@ -448,16 +448,16 @@ impl Upkeep for MemoryStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &[SignedRecord],
+        records: &[Numbered],
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         plan::check_row(&run.row)?;
         let mut state = self.lock();
         state.check_new(run)?;
-        let plans = plan::plan(&run.row.run_id, records, |_| Ok(None))?;
+        let plans = plan::plan_import(&run.row.run_id, records)?;
         state.create(run);
         if let Some(kept) = state.runs.get_mut(&run.row.run_id) {
-            kept.write(plans, plan::entries(records));
+            kept.write(plans, plan::last_entry(records));
             for (namespace, note) in prunings {
                 kept.namespaces.entry(namespace.clone()).or_default().pruning = Some(note.clone());
             }

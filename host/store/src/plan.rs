@@ -6,6 +6,7 @@ use graph_core::record::{ChannelValue, RecordKind, SignedRecord};
 
 use crate::error::{CommitError, CreateRunError};
 use crate::run::{Change, RunRow, RunUpdate};
+use crate::store::Numbered;
 
 /// The largest number that every store can keep.
 pub(crate) const LARGEST: u64 = i64::MAX as u64;
@@ -40,14 +41,43 @@ impl NamespacePlan<'_> {
 pub(crate) fn plan<'a>(
     run: &str,
     batch: &'a [SignedRecord],
-    mut head: impl FnMut(&str) -> Result<Option<u64>, CommitError>,
+    head: impl FnMut(&str) -> Result<Option<u64>, CommitError>,
 ) -> Result<Vec<NamespacePlan<'a>>, CommitError> {
-    let mut plans: Vec<NamespacePlan<'a>> = Vec::new();
     let mut entries = 0_u64;
-    for record in batch {
-        fit(run, record)?;
+    let numbered = batch.iter().map(|record| {
         let before = entries;
         entries = entries.saturating_add(record.events);
+        (before, record)
+    });
+    work_out(run, numbered, head, false)
+}
+
+/// The same for a whole run that comes from elsewhere, with the numbers that its entries have there. A status may have
+/// been under a checkpoint that was removed: then only the history has it.
+pub(crate) fn plan_import<'a>(
+    run: &str,
+    records: &'a [Numbered],
+) -> Result<Vec<NamespacePlan<'a>>, CommitError> {
+    let numbered = records.iter().map(|numbered| (numbered.before, &numbered.record));
+    work_out(run, numbered, |_| Ok(None), true)
+}
+
+fn work_out<'a>(
+    run: &str,
+    batch: impl Iterator<Item = (u64, &'a SignedRecord)>,
+    mut head: impl FnMut(&str) -> Result<Option<u64>, CommitError>,
+    whole: bool,
+) -> Result<Vec<NamespacePlan<'a>>, CommitError> {
+    let mut plans: Vec<NamespacePlan<'a>> = Vec::new();
+    for (before, record) in batch {
+        fit(run, record)?;
+        if before.saturating_add(record.events) > LARGEST {
+            return Err(CommitError::OutOfRange {
+                run: run.to_owned(),
+                what: "number of an entry",
+                number: before,
+            });
+        }
         let known = plans.iter().position(|plan| plan.namespace == record.namespace);
         let index = known.unwrap_or(plans.len());
         if known.is_none() {
@@ -71,6 +101,11 @@ pub(crate) fn plan<'a>(
             plan.head = Some(sequence);
             plan.pending.clear();
             plan.checkpoints.push((before, record));
+        } else if whole
+            && record.kind == RecordKind::Status
+            && plan.head.is_none_or(|newest| newest > sequence)
+        {
+            plan.history.push((before, record));
         } else {
             if plan.head != Some(sequence) {
                 return Err(CommitError::NotUnderNewest {
@@ -93,6 +128,15 @@ pub(crate) fn plan<'a>(
 /// How many entries a batch adds to the run's history.
 pub(crate) fn entries(batch: &[SignedRecord]) -> u64 {
     batch.iter().map(|record| record.events).fold(0, u64::saturating_add)
+}
+
+/// The number of the last entry of a run that comes from elsewhere.
+pub(crate) fn last_entry(records: &[Numbered]) -> u64 {
+    let ends = records.iter().map(|numbered| match numbered.record.events {
+        0 => 0,
+        events => numbered.before.saturating_add(events),
+    });
+    ends.max().unwrap_or(0)
 }
 
 /// Whether a record is one that the run can keep.

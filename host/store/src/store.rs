@@ -113,11 +113,12 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
 /// A store that takes over whole runs and gives back what runs take up.
 pub trait Upkeep: CheckpointStore {
     /// Adds a whole run that another store has kept, in one transaction: its row and texts, its records in the order of
-    /// each namespace, and what is said about removals, by namespace.
+    /// each namespace, and what is said about removals, by namespace. Entries of its history keep their numbers; those of
+    /// what only waits under the newest checkpoint mean nothing.
     fn import_run(
         &self,
         run: &NewRun,
-        records: &[SignedRecord],
+        records: &[Numbered],
         prunings: &[(String, String)],
     ) -> Result<(), ImportError>;
 

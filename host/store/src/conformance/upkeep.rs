@@ -1,12 +1,15 @@
 //! Whole runs taken over, and room given back.
 
+use graph_core::record::RecordKind;
+
 use super::UpkeepSubject;
 use super::sample::{
     checkpoint, commit, digest, everything, full_run, owner, run, segment, snapshot, status, task, whole,
     within,
 };
+
 use crate::error::{CommitError, CreateRunError, ImportError, ReadError, RemoveError};
-use crate::store::{At, CheckpointStore, Holder, Upkeep, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Numbered, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
 /// What makes a fresh place.
@@ -33,6 +36,28 @@ fn fill(store: &dyn CheckpointStore) {
     commit(store, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")])]);
     commit(store, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]"), whole("text", 2, "\"b\"")])]);
     commit(store, "r", &[checkpoint("r", 3, vec![segment("log", 3, "[3]")]), status("r", 3, "done")]);
+}
+
+pub fn a_pause_outlives_the_checkpoint_that_it_was_under(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let store = filled_place(&*subject);
+    commit(&*store, "r", &[checkpoint("r", 0, vec![whole("log", 0, "[]")]), status("r", 0, "asks")]);
+    commit(&*store, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")]), status("r", 1, "asks again")]);
+    commit(&*store, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]")])]);
+    let guard = store.acquire("r", &owner(1)).unwrap();
+    let channels = [wanted("log", 0, 1)];
+    store.prune(&guard, "", &Cut { first: 1, channels: &channels, note: "said" }).unwrap();
+    let told = store.history("r", 0, 100).unwrap();
+    let kinds: Vec<_> = told.iter().map(|numbered| numbered.record.kind).collect();
+    let (checkpoint, status) = (RecordKind::Checkpoint, RecordKind::Status);
+    assert_eq!(kinds, [status, checkpoint, status, checkpoint]);
+    let elsewhere = fresh();
+    let there = elsewhere.open();
+    there.import_run(&run("r"), &told, &[(String::new(), "said".to_owned())]).unwrap();
+    let again = elsewhere.open();
+    assert_eq!(again.history("r", 0, 100).unwrap(), told);
+    assert_eq!(again.history_length("r").unwrap(), store.history_length("r").unwrap());
+    assert_eq!(again.pending("r", "").unwrap(), []);
 }
 
 pub fn a_cut_history_keeps_what_the_rest_needs(fresh: FreshUpkeep<'_>) {
@@ -136,11 +161,13 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
         ],
     );
     assert_eq!(store.namespaces("r").unwrap(), ["", "child"]);
-    let mut records = Vec::new();
+    let mut records = store.history("r", 0, 100).unwrap();
     for namespace in ["", "child"] {
-        records.extend(store.checkpoints("r", namespace, None, 100).unwrap());
-        records.extend(store.pending("r", namespace).unwrap());
+        let waiting = store.pending("r", namespace).unwrap();
+        let waiting = waiting.into_iter().filter(|record| record.kind != RecordKind::Status);
+        records.extend(waiting.map(|record| Numbered { before: 0, record }));
     }
+    let (told, length) = (store.history("r", 0, 100).unwrap(), store.history_length("r").unwrap());
     let whole_run = format!("{:?}", everything(&*store, "r", &["", "child"]));
     let mut new = run("r");
     new.row = store.run("r").unwrap().unwrap();
@@ -155,6 +182,12 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
     assert_eq!(again.pruning("r", "").unwrap().as_deref(), Some("said"));
     assert_eq!(again.snapshot(&digest("graph")).unwrap().as_deref(), Some("config: {}\n"));
     assert_eq!(again.namespaces("r").unwrap(), ["", "child"]);
+    // Entries have the numbers that they had, and the next ones follow.
+    assert_eq!((again.history("r", 0, 100).unwrap(), again.history_length("r").unwrap()), (told, length));
+    let next = checkpoint("r", 4, vec![segment("log", 4, "[4]")]);
+    commit(&*again, "r", std::slice::from_ref(&next));
+    assert_eq!(again.history("r", length, 9).unwrap(), [Numbered { before: length, record: next }]);
+    assert_eq!(again.values("r", "", &[wanted("log", 0, 4)]).unwrap().len(), 5);
     let refused = again.import_run(&new, &records, &said).unwrap_err();
     assert_eq!(refused, ImportError::Create(CreateRunError::Exists { run: "r".to_owned() }));
 

@@ -8,9 +8,10 @@ use graph_core::trust::{KeyId, Signature};
 use serde::{Deserialize, Serialize};
 
 use crate::run::RunRow;
+use crate::store::Numbered;
 
 /// The digits of the digest that stands before a line's text.
-const DIGITS: usize = 64;
+pub(super) const DIGITS: usize = 64;
 
 /// What a line says: the run's row from then on, and the records of a commit.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,6 +19,17 @@ const DIGITS: usize = 64;
 pub(super) struct Line {
     pub(super) row: RunRow,
     pub(super) records: Vec<Entry>,
+    /// How often the log was written anew, in its first line.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) generation: u64,
+    /// What is said about removed checkpoints, by namespace, in the first line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) prunings: Vec<(String, String)>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A record. Its run is that of the log.
@@ -34,6 +46,9 @@ pub(super) struct Entry {
     key_id: KeyId,
     signature: Signature,
     events: u64,
+    /// How many entries of the history come before its own, where that does not follow from the lines before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<u64>,
     values: Vec<Value>,
 }
 
@@ -65,12 +80,24 @@ impl From<&SignedRecord> for Entry {
             key_id: record.key_id,
             signature: record.signature,
             events: record.events,
+            before: None,
             values: record.values.iter().map(value).collect(),
         }
     }
 }
 
+impl From<&Numbered> for Entry {
+    fn from(numbered: &Numbered) -> Self {
+        Self { before: Some(numbered.before), ..Self::from(&numbered.record) }
+    }
+}
+
 impl Entry {
+    /// The record with the number that its entries begin after.
+    pub(super) fn numbered(self, run: &str) -> Numbered {
+        Numbered { before: self.before.unwrap_or(0), record: self.record(run) }
+    }
+
     /// The record, in its run.
     pub(super) fn record(self, run: &str) -> SignedRecord {
         let value = |value: Value| ChannelValue {

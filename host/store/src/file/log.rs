@@ -1,16 +1,17 @@
 //! The log of one run, and what it comes to.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::line::{Entry, Line};
-use crate::error::{CommitError, StorageError};
+use super::line::{DIGITS, Entry, Line};
+use super::store::write_atomic;
+use crate::error::{CommitError, ReadError, StorageError};
 use crate::memory::MemoryStore;
 use crate::run::{NewRun, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore as _, Synchronous};
+use crate::store::{At, CheckpointStore as _, Numbered, Synchronous, Upkeep as _};
 
-use graph_core::record::SignedRecord;
+use graph_core::record::{RecordKind, SignedRecord};
 
 /// The name of a run's log in its folder.
 const NAME: &str = "log";
@@ -24,6 +25,9 @@ pub(super) struct Log {
     pub(super) held: MemoryStore,
     /// Where the next line begins.
     end: u64,
+    /// The digest of the first line, as text: it changes when the log is written anew.
+    first: Vec<u8>,
+    generation: u64,
     /// What is wrong with that line, if something is.
     pub(super) damage: Option<StorageError>,
 }
@@ -44,35 +48,67 @@ impl Log {
     /// Writes the first line of a new run into its folder.
     pub(super) fn create(folder: &Path, row: &RunRow, synchronous: Synchronous) -> Result<(), StorageError> {
         let path = folder.join(NAME);
-        let line = Line { row: row.clone(), records: Vec::new() };
+        let line = Line { row: row.clone(), records: Vec::new(), generation: 0, prunings: Vec::new() };
+        Self::begin(&path, &line, synchronous)
+    }
+
+    /// Writes the first line of a run that comes from elsewhere.
+    pub(super) fn import(
+        folder: &Path,
+        row: &RunRow,
+        records: &[Numbered],
+        prunings: &[(String, String)],
+    ) -> Result<(), StorageError> {
+        let records = records.iter().map(Entry::from).collect();
+        let line = Line { row: row.clone(), records, generation: 1, prunings: prunings.to_vec() };
+        Self::begin(&folder.join(NAME), &line, Synchronous::Full)
+    }
+
+    fn begin(path: &Path, line: &Line, synchronous: Synchronous) -> Result<(), StorageError> {
         let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
             file.write_all(&line.encode()?)?;
             if synchronous == Synchronous::Full { file.sync_all() } else { Ok(()) }
         };
-        write().map_err(|error| fault(&path, &error))
+        write().map_err(|error| fault(path, &error))
     }
 
     /// The log of a run that is there, not read yet.
     pub(super) fn of(folder: &Path, run: &str) -> Self {
-        Self { file: folder.join(NAME), run: run.to_owned(), held: MemoryStore::new(), end: 0, damage: None }
+        Self {
+            file: folder.join(NAME),
+            run: run.to_owned(),
+            held: MemoryStore::new(),
+            end: 0,
+            first: Vec::new(),
+            generation: 0,
+            damage: None,
+        }
     }
 
     /// Reads what has been added since.
     pub(super) fn refresh(&mut self) -> Result<(), StorageError> {
-        let read = || {
+        let mut read = || {
             let mut file = File::open(&self.file)?;
             // Whoever commits must not cut a line off while it is read.
             file.lock_shared()?;
             self.read_on(&mut file)
         };
-        let lines = read().map_err(|error| fault(&self.file, &error))?;
+        let lines = read();
+        let lines = lines.map_err(|error| fault(&self.file, &error))?;
         self.take(&lines);
         Ok(())
     }
 
-    /// Everything behind what has been read.
-    fn read_on(&self, file: &mut File) -> io::Result<Vec<u8>> {
+    /// Everything behind what has been read; all of it where the log was written anew.
+    fn read_on(&mut self, file: &mut File) -> io::Result<Vec<u8>> {
+        let mut first = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        Read::by_ref(file).take(DIGITS as u64).read_to_end(&mut first)?;
+        if first != self.first {
+            (self.held, self.end, self.damage) = (MemoryStore::new(), 0, None);
+            self.first = first;
+        }
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(self.end))?;
         file.read_to_end(&mut bytes)?;
@@ -101,7 +137,9 @@ impl Log {
         }
         if self.end == 0 {
             let new = NewRun { row: line.row, snapshots: Vec::new() };
-            return self.held.create_run(&new).map_err(|error| error.to_string());
+            let records: Vec<_> = line.records.into_iter().map(|entry| entry.numbered(run)).collect();
+            self.generation = line.generation;
+            return self.held.import_run(&new, &records, &line.prunings).map_err(|error| error.to_string());
         }
         let records: Vec<SignedRecord> = line.records.into_iter().map(|entry| entry.record(run)).collect();
         self.held
@@ -127,6 +165,29 @@ impl Log {
         }
     }
 
+    /// Writes the log anew, with what is held alone. Nobody else may write to it meanwhile.
+    pub(super) fn rewrite(&mut self) -> Result<(), ReadError> {
+        let Some(row) = self.held.run(&self.run)? else {
+            return Err(ReadError::NotFound { run: self.run.clone() });
+        };
+        let mut records: Vec<Entry> =
+            self.held.history(&self.run, 0, usize::MAX)?.iter().map(Entry::from).collect();
+        let mut prunings = Vec::new();
+        for namespace in self.held.namespaces(&self.run)? {
+            // Status records are part of the history.
+            let waiting = self.held.pending(&self.run, &namespace)?;
+            records
+                .extend(waiting.iter().filter(|record| record.kind != RecordKind::Status).map(Entry::from));
+            if let Some(note) = self.held.pruning(&self.run, &namespace)? {
+                prunings.push((namespace, note));
+            }
+        }
+        let line = Line { row, records, generation: self.generation.saturating_add(1), prunings };
+        let bytes = line.encode().map_err(|error| fault(&self.file, &error.into()))?;
+        write_atomic(&self.file, &bytes, true)?;
+        Ok(())
+    }
+
     /// Adds a commit as one line. After an error what is held here is not to be used any more.
     pub(super) fn commit(
         &mut self,
@@ -134,7 +195,7 @@ impl Log {
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
-        let open = || {
+        let mut open = || {
             let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
             file.lock()?;
             let lines = self.read_on(&mut file)?;
@@ -149,7 +210,8 @@ impl Log {
         let Ok(Some(row)) = self.held.run(&self.run) else {
             return Err(CommitError::NotFound { run: self.run.clone() });
         };
-        let line = Line { row, records: batch.iter().map(Entry::from).collect() };
+        let records = batch.iter().map(Entry::from).collect();
+        let line = Line { row, records, generation: 0, prunings: Vec::new() };
         let end = self.end;
         let mut write = || -> io::Result<u64> {
             let line = line.encode()?;

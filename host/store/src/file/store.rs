@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
@@ -18,7 +19,7 @@ use crate::error::{
 };
 use crate::plan;
 use crate::resolve::{self, Names};
-use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
+use crate::run::{NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
 /// The digits of the number in the name of a run's folder.
@@ -38,11 +39,17 @@ pub type Listener = Arc<dyn Fn(&dyn CheckpointStore, &str) + Send + Sync>;
 
 /// A run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+pub(super) struct Place {
     /// Its place in the order of creation.
     number: u64,
     run: String,
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
+}
+
+/// Held while runs and texts are added or removed.
+#[derive(Debug)]
+pub(super) struct FolderLock {
+    _file: File,
 }
 
 impl FileStore {
@@ -67,21 +74,25 @@ impl FileStore {
         self.runs_folder().is_dir()
     }
 
-    fn runs_folder(&self) -> PathBuf {
+    pub(super) fn runs_folder(&self) -> PathBuf {
         self.folder.join("runs")
     }
 
-    fn snapshot_path(&self, digest: &Digest) -> PathBuf {
-        self.folder.join("snapshots").join(digest.hex())
+    pub(super) fn snapshots_folder(&self) -> PathBuf {
+        self.folder.join("snapshots")
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Log>> {
+    pub(super) fn snapshot_path(&self, digest: &Digest) -> PathBuf {
+        self.snapshots_folder().join(digest.hex())
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<String, Log>> {
         // A log that a panic left half-changed is read anew by whoever looks at it: see `commit`.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folders of all runs, in order of creation.
-    fn places(&self) -> Result<Vec<Place>, StorageError> {
+    pub(super) fn places(&self) -> Result<Vec<Place>, StorageError> {
         let folder = self.runs_folder();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -102,12 +113,16 @@ impl FileStore {
         Ok(places)
     }
 
-    fn place(&self, run: &str) -> Result<Option<Place>, StorageError> {
+    pub(super) fn place(&self, run: &str) -> Result<Option<Place>, StorageError> {
         Ok(self.places()?.into_iter().find(|place| place.run == run))
     }
 
     /// Looks at a run as it is now; `None` if there is no such run.
-    fn with_log<T>(&self, run: &str, look: impl FnOnce(&mut Log) -> T) -> Result<Option<T>, StorageError> {
+    pub(super) fn with_log<T>(
+        &self,
+        run: &str,
+        look: impl FnOnce(&mut Log) -> T,
+    ) -> Result<Option<T>, StorageError> {
         let mut logs = self.lock();
         if !logs.contains_key(run) {
             let Some(place) = self.place(run)? else { return Ok(None) };
@@ -146,28 +161,66 @@ impl FileStore {
         }
     }
 
-    /// Makes the folder of a new run with its first line: it appears whole or not at all.
-    fn add(&self, run: &NewRun) -> Result<(), CreateRunError> {
-        let synchronous = match run.row.durability {
-            Durability::Sync => Synchronous::Full,
-            Durability::Async | Durability::Exit => Synchronous::Normal,
+    /// Keeps others from adding and removing runs and texts.
+    pub(super) fn lock_folder(&self) -> Result<FolderLock, StorageError> {
+        let path = self.folder.join("lock");
+        let lock = || -> io::Result<File> {
+            fs::create_dir_all(&self.folder)?;
+            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            file.lock()?;
+            Ok(file)
         };
-        let places = self.places()?;
-        if places.iter().any(|place| place.run == run.row.run_id) {
+        lock().map(|file| FolderLock { _file: file }).map_err(|error| fault(&path, &error))
+    }
+
+    /// Whether a run can be added; gives the texts that are not kept yet.
+    pub(super) fn check_new<'r>(
+        &self,
+        _: &FolderLock,
+        run: &'r NewRun,
+    ) -> Result<Vec<&'r Snapshot>, CreateRunError> {
+        if self.place(&run.row.run_id)?.is_some() {
             return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
         }
-        let number = places.last().map_or(1, |last| last.number.saturating_add(1));
+        let mut missing = Vec::new();
+        for (index, snapshot) in run.snapshots.iter().enumerate() {
+            let before = run.snapshots[..index].iter().find(|other| other.digest == snapshot.digest);
+            if before.is_some_and(|other| other.text != snapshot.text) {
+                return Err(SnapshotError::Differs { digest: snapshot.digest }.into());
+            }
+            if !self.fits(&snapshot.digest, &snapshot.text)? {
+                missing.push(snapshot);
+            }
+        }
+        Ok(missing)
+    }
+
+    pub(super) fn write_snapshot(&self, _: &FolderLock, snapshot: &Snapshot) -> Result<(), StorageError> {
+        let folder = self.snapshots_folder();
+        fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
+        write_atomic(&self.snapshot_path(&snapshot.digest), snapshot.text.as_bytes(), true)
+    }
+
+    /// Makes the folder of a new run with what `fill` puts into it: it appears whole or not at all.
+    pub(super) fn add(
+        &self,
+        _: &FolderLock,
+        run: &str,
+        synchronous: Synchronous,
+        fill: impl FnOnce(&Path) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let number = self.places()?.last().map_or(1, |last| last.number.saturating_add(1));
         let folder = self.runs_folder();
         // A name without a number: it counts for nothing until it is whole.
         let half = folder.join("new");
-        let made = |error: &io::Error| CreateRunError::from(fault(&half, error));
+        let made = |error: &io::Error| fault(&half, error);
         match fs::remove_dir_all(&half) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(made(&error)),
             _ => {}
         }
         fs::create_dir_all(&half).map_err(|error| made(&error))?;
-        Log::create(&half, &run.row, synchronous)?;
-        let whole = folder.join(format!("{number:0DIGITS$}-{}", escape(&run.row.run_id)));
+        fill(&half)?;
+        let whole = folder.join(format!("{number:0DIGITS$}-{}", escape(run)));
         fs::rename(&half, &whole).map_err(|error| made(&error))?;
         if synchronous == Synchronous::Full {
             sync_folder(&folder).map_err(|error| made(&error))?;
@@ -185,31 +238,15 @@ impl fmt::Debug for FileStore {
 impl CheckpointStore for FileStore {
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
         plan::check_row(&run.row)?;
-        let path = self.folder.join("lock");
-        let lock = || -> io::Result<File> {
-            fs::create_dir_all(&self.folder)?;
-            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
-            file.lock()?;
-            Ok(file)
+        let held = self.lock_folder()?;
+        self.check_new(&held, run)?
+            .into_iter()
+            .try_for_each(|snapshot| self.write_snapshot(&held, snapshot))?;
+        let synchronous = match run.row.durability {
+            Durability::Sync => Synchronous::Full,
+            Durability::Async | Durability::Exit => Synchronous::Normal,
         };
-        let _held = lock().map_err(|error| CreateRunError::from(fault(&path, &error)))?;
-        if self.place(&run.row.run_id)?.is_some() {
-            return Err(CreateRunError::Exists { run: run.row.run_id.clone() });
-        }
-        let mut missing = Vec::new();
-        for (index, snapshot) in run.snapshots.iter().enumerate() {
-            let before = run.snapshots[..index].iter().find(|other| other.digest == snapshot.digest);
-            if before.is_some_and(|other| other.text != snapshot.text) {
-                return Err(SnapshotError::Differs { digest: snapshot.digest }.into());
-            }
-            if !self.fits(&snapshot.digest, &snapshot.text)? {
-                missing.push(snapshot);
-            }
-        }
-        for snapshot in missing {
-            self.put_snapshot(&snapshot.digest, &snapshot.text)?;
-        }
-        self.add(run)
+        Ok(self.add(&held, &run.row.run_id, synchronous, |half| Log::create(half, &run.row, synchronous))?)
     }
 
     fn commit(
@@ -314,13 +351,14 @@ impl CheckpointStore for FileStore {
     }
 
     fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        let held = self.lock_folder()?;
         if self.fits(digest, text)? {
-            return Ok(());
+            // Whoever removes texts sees that this one is wanted.
+            let path = self.snapshot_path(digest);
+            let touch = || File::options().write(true).open(&path)?.set_modified(SystemTime::now());
+            return touch().map_err(|error| fault(&path, &error).into());
         }
-        let path = self.snapshot_path(digest);
-        let folder = self.folder.join("snapshots");
-        fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
-        Ok(write_atomic(&path, text.as_bytes(), true)?)
+        Ok(self.write_snapshot(&held, &Snapshot { digest: *digest, text: text.into() })?)
     }
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
@@ -336,9 +374,8 @@ impl CheckpointStore for FileStore {
         self.read(run, Vec::new(), |_| true, |log| log.held.namespaces(run))
     }
 
-    /// A history in files is never cut.
-    fn pruning(&self, _: &str, _: &str) -> Result<Option<String>, ReadError> {
-        Ok(None)
+    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
+        self.read(run, None, |_| true, |log| log.held.pruning(run, namespace))
     }
 
     fn lock_file(&self, run: &str) -> Option<PathBuf> {

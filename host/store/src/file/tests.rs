@@ -13,7 +13,8 @@ use super::FileStore;
 use crate::conformance::Subject;
 use crate::conformance::sample::{checkpoint, commit, owner, run, update, whole};
 use crate::error::{CommitError, ReadError, StorageError};
-use crate::store::{At, CheckpointStore, Holder, Synchronous};
+use crate::store::{At, CheckpointStore, Holder, Synchronous, Upkeep, Wanted};
+use crate::upkeep::Cut;
 
 struct Place(TempDir);
 
@@ -42,6 +43,12 @@ impl Place {
     }
 }
 
+impl crate::conformance::UpkeepSubject for Place {
+    fn open(&self) -> Box<dyn Upkeep> {
+        Box::new(self.store())
+    }
+}
+
 impl Subject for Place {
     fn open(&self) -> Box<dyn CheckpointStore> {
         Box::new(self.store())
@@ -52,6 +59,23 @@ mod conforms {
     use super::Place;
 
     crate::conformance!(Place::new());
+    crate::upkeep_conformance!(Place::new());
+}
+
+#[test]
+fn a_log_that_was_written_anew_is_read_anew() {
+    let place = Place::filled(6);
+    let (store, other) = (place.store(), place.store());
+    assert_eq!(sequences(&other), [0, 1, 2, 3, 4, 5]);
+    let guard = store.acquire("r", &owner(1)).unwrap();
+    for first in [2, 4] {
+        let channels = [Wanted { channel: "a", base: first, version: first }];
+        store.prune(&guard, "", &Cut { first, channels: &channels, note: "said" }).unwrap();
+        assert_eq!(sequences(&other), (first..6).collect::<Vec<_>>());
+    }
+    commit(&other, "r", &[checkpoint("r", 6, vec![whole("a", 6, "1")])]);
+    assert_eq!(sequences(&store), [4, 5, 6]);
+    assert_eq!(sequences(&place.store()), [4, 5, 6]);
 }
 
 fn sequences(store: &FileStore) -> Vec<u64> {

@@ -30,7 +30,8 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         };
     };
     match (failure.code, failure.extended_code) {
-        (ErrorCode::DiskFull, _) => StorageError::Full { file },
+        // The index of the write-ahead log beside the file cannot be made as large as it has to be.
+        (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => StorageError::Full { file },
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => {
             StorageError::Busy { file, seconds: waited.as_secs() }
         }

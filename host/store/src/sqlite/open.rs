@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::fault;
 use super::schema::{self, Identity, SCHEMA_VERSION};
@@ -221,6 +221,7 @@ fn refused(file: &Path, busy: Duration, error: &rusqlite::Error) -> OpenError {
 /// Whether reading fails because SQLite would have to write beside the file.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+        || error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
 }
 
 /// The path with something after its name.

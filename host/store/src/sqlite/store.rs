@@ -217,7 +217,7 @@ impl Upkeep for SqliteStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &[SignedRecord],
+        records: &[Numbered],
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         self.write_import(run, records, prunings)

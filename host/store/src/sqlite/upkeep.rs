@@ -1,7 +1,6 @@
 //! Taking over whole runs, and giving back what runs take up.
 
 use graph_core::digest::Digest;
-use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::sql;
@@ -11,7 +10,7 @@ use super::write::{Stop, insert_row, number, write_namespace};
 use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
 use crate::plan;
 use crate::run::NewRun;
-use crate::store::Synchronous;
+use crate::store::{Numbered, Synchronous};
 use crate::upkeep::{Cut, Freed, Mark};
 
 /// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
@@ -104,7 +103,7 @@ impl SqliteStore {
     pub(super) fn write_import(
         &self,
         run: &NewRun,
-        records: &[SignedRecord],
+        records: &[Numbered],
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         plan::check_row(&run.row)?;
@@ -119,7 +118,7 @@ impl SqliteStore {
         let run = &run.row.run_id;
         let id = key(connection, run).map_err(failed)?;
         let id = id.ok_or_else(|| CommitError::NotFound { run: run.clone() })?;
-        for plan in &plan::plan(run, records, |_| Ok(None))? {
+        for plan in &plan::plan_import(run, records)? {
             write_namespace(connection, id, 0, plan, true).map_err(failed)?;
         }
         for (namespace, note) in prunings {

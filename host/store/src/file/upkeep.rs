@@ -1,0 +1,152 @@
+//! Taking over whole runs, and giving back what runs take up.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use graph_core::digest::{Digest, DomainHasher};
+
+use super::log::{Log, fault};
+use super::store::FileStore;
+use crate::error::{ImportError, ReadError, RemoveError, StorageError};
+use crate::memory::MemoryStore;
+use crate::plan;
+use crate::run::NewRun;
+use crate::store::{Numbered, RunGuard, Synchronous, Upkeep};
+use crate::upkeep::{Cut, Freed, Mark};
+
+impl Upkeep for FileStore {
+    fn import_run(
+        &self,
+        run: &NewRun,
+        records: &[Numbered],
+        prunings: &[(String, String)],
+    ) -> Result<(), ImportError> {
+        plan::check_row(&run.row)?;
+        let held = self.lock_folder()?;
+        let missing = self.check_new(&held, run)?;
+        // What does not follow from each other shows before anything is written.
+        let bare = NewRun { row: run.row.clone(), snapshots: Vec::new() };
+        MemoryStore::new().import_run(&bare, records, prunings)?;
+        for snapshot in missing {
+            self.write_snapshot(&held, snapshot)?;
+        }
+        Ok(self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
+            Log::import(half, &run.row, records, prunings)
+        })?)
+    }
+
+    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
+        let run = guard.run();
+        let not_found = || RemoveError::NotFound { run: run.to_owned() };
+        let _held = self.lock_folder()?;
+        let place = self.place(run)?.ok_or_else(not_found)?;
+        let freed = self.with_log(run, |log| log.held.remove_run(guard))?.ok_or_else(not_found)?;
+        self.lock().remove(run);
+        // A damaged log may say of nothing what it takes up; the folder goes all the same.
+        let freed = freed.unwrap_or_default();
+        let gone = self.runs_folder().join(format!("gone-{}", std::process::id()));
+        // A name without a number counts for nothing, and so the run goes as a whole.
+        let remove = || {
+            clear(&gone)?;
+            fs::rename(&place.folder, &gone)?;
+            clear(&gone)
+        };
+        remove().map_err(|error| fault(&place.folder, &error))?;
+        Ok(freed)
+    }
+
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+        let run = guard.run();
+        let pruned = self.with_log(run, |log| {
+            if let Some(damage) = &log.damage {
+                return Err(damage.clone().into());
+            }
+            let freed = log.held.prune(guard, namespace, cut)?;
+            log.rewrite().map(|()| freed).map_err(RemoveError::from)
+        })?;
+        // What is held is not what the file says where that could not be written: it is read anew.
+        self.lock().remove(run);
+        pruned.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })?
+    }
+
+    fn snapshots(&self) -> Result<Vec<Digest>, ReadError> {
+        let mut digests = Vec::new();
+        each(&self.snapshots_folder(), |name, _| {
+            digests.extend(format!("sha256:{name}").parse::<Digest>());
+            Ok(())
+        })?;
+        digests.sort_unstable();
+        Ok(digests)
+    }
+
+    fn mark(&self) -> Result<Mark, ReadError> {
+        Ok(look(self)?)
+    }
+
+    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
+        // From here on nobody else can add a run or a text.
+        let _held = self.lock_folder()?;
+        if look(self)? != mark {
+            return Ok(None);
+        }
+        let mut freed = Freed::default();
+        for digest in digests {
+            let path = self.snapshot_path(digest);
+            let length = match fs::metadata(&path) {
+                Ok(found) => found.len(),
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(fault(&path, &error).into()),
+            };
+            fs::remove_file(&path).map_err(|error| fault(&path, &error))?;
+            freed += Freed { records: 1, bytes: length };
+        }
+        Ok(Some(freed))
+    }
+}
+
+/// Removes a folder, if it is there.
+fn clear(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// What the folder stands at: names, lengths and times of all logs and texts.
+fn look(store: &FileStore) -> Result<Mark, StorageError> {
+    let mut seen = Vec::new();
+    let mut note = |name: &str, file: &Path| -> io::Result<()> {
+        let found = fs::metadata(file)?;
+        let changed = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        seen.push(format!("{name} {} {}", found.len(), changed.as_nanos()));
+        Ok(())
+    };
+    for place in store.places()? {
+        let log = place.folder.join("log");
+        note(&place.folder.to_string_lossy(), &log).map_err(|error| fault(&log, &error))?;
+    }
+    each(&store.snapshots_folder(), &mut note)?;
+    seen.sort_unstable();
+    let digest = seen
+        .iter()
+        .fold(DomainHasher::new("graph-host/files/v1"), |hasher, line| hasher.field(line.as_bytes()))
+        .finish();
+    let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
+    Ok(Mark(u64::from_le_bytes([a, b, c, d, e, f, g, h])))
+}
+
+/// Goes through the files of a folder that may not be there.
+fn each(folder: &Path, mut visit: impl FnMut(&str, &Path) -> io::Result<()>) -> Result<(), StorageError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fault(folder, &error)),
+    };
+    for entry in entries {
+        let visited = entry.and_then(|entry| visit(&entry.file_name().to_string_lossy(), &entry.path()));
+        visited.map_err(|error| fault(folder, &error))?;
+    }
+    Ok(())
+}
