@@ -145,7 +145,19 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
     };
     let body = &lines[..lines.len() - 1];
     let shorter = [&body[..first_record], &body[first_record + 1..]].concat();
-    assert!(refused("without its first checkpoint", &summed_up(&shorter), 8).contains("not intact"));
+    assert!(refused("without its first checkpoint", &summed_up(&shorter), 8).contains("is not whole"));
+    // Nor does it help to take the numbers of entries away, as if they were from before there were any.
+    let unnumbered: Vec<String> = shorter
+        .iter()
+        .map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            if let Some(record) = line.pointer_mut("/record") {
+                record.as_object_mut().unwrap().remove("before").unwrap();
+            }
+            line.to_string()
+        })
+        .collect();
+    assert!(refused("and without numbers", &summed_up(&unnumbered), 8).contains("not intact"));
     let end_off = body[..body.len() - 1].to_vec();
     refused("without its last checkpoint", &summed_up(&end_off), 8);
     let value = changed(first_record + 2, "\\\"step\\\":2", "\\\"step\\\":3")[..body.len()].to_vec();
@@ -173,10 +185,10 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
         there.write("foreign.jsonl", foreign);
         exits(&there.run(&["runs", "import", "foreign.jsonl"]), 3);
     }
-    there.write("newer.jsonl", &lines.join("\n").replacen("\"version\":1", "\"version\":2", 1));
+    there.write("newer.jsonl", &lines.join("\n").replacen("\"version\":2", "\"version\":3", 1));
     let newer = there.run(&["runs", "import", "newer.jsonl"]);
     exits(&newer, 3);
-    assert!(newer.stderr.contains("version 2"), "{}", newer.shown());
+    assert!(newer.stderr.contains("version 3"), "{}", newer.shown());
     exits(&there.run(&["runs", "import", "nothing.jsonl"]), 9);
     exits(&there.run(&["runs", "import", "."]), 2);
 }
@@ -236,6 +248,134 @@ fn old_checkpoints_go_and_the_rest_can_be_checked() {
     exits(&third.run(&["runs", "import", "forged.jsonl"]), 8);
     // The run that waits has kept everything.
     exits(&place.run(&["resume", "q1", "--answer", "yes"]), 0);
+}
+
+const PAUSING: &str = r#"start: work
+channels: { n: { reducer: sum, default: 0 } }
+nodes:
+  work: { interrupt: before, assign: { n: 1 }, next: [{ to: work, when: { path: state.n, op: lt, value: 3 } }, { to: [] }] }
+"#;
+
+/// Does something to the database from outside.
+fn tamper(place: &Place, statements: &[&str]) {
+    let script = format!(
+        "import sqlite3, sys\ncon = sqlite3.connect(sys.argv[1])\nfor s in {statements:?}: assert con.execute(s).rowcount > 0\ncon.commit()\ncon.close()"
+    );
+    let database = place.path(".ai/state/runs.db");
+    let done = std::process::Command::new("python3").args(["-c", &script]).arg(&database).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A run with a pause before each of three steps, which has ended.
+fn paused_run(place: &Place, store: &str) {
+    place.graph("pausing.yaml", PAUSING);
+    exits(&place.run(&["run", "pausing.yaml", "--run-id", "p1", "--store", store]), 6);
+    for code in [6, 6, 0] {
+        exits(&place.run(&["resume", "p1"]), code);
+    }
+}
+
+fn events(place: &Place) -> String {
+    let told = place.run(&["runs", "events", "p1", "--stream", "events"]);
+    exits(&told, 0);
+    told.stdout
+}
+
+#[test]
+fn an_export_has_every_pause() {
+    let (here, there) = (place(), place());
+    paused_run(&here, "sqlite");
+    export(&here, "p1");
+    carry(&here, &there, "run.jsonl");
+    for store in ["sqlite", "file"] {
+        exits(&there.run(&["runs", "import", "run.jsonl", "--store", store]), 0);
+        assert_eq!(events(&there), events(&here), "{store}");
+        let lines = export(&there, "p1");
+        let records = |lines: &[String]| {
+            lines.iter().filter(|line| line.starts_with("{\"record\"")).cloned().collect::<Vec<_>>()
+        };
+        let original = fs::read_to_string(here.path("run.jsonl")).unwrap();
+        let original: Vec<String> = original.lines().map(str::to_owned).collect();
+        assert_eq!(records(&lines), records(&original), "{store}");
+        // An id is taken, whoever asks.
+        exits(&there.run(&["runs", "import", "run.jsonl"]), 2);
+        exits(&there.run(&["runs", "gc", "--keep", "0"]), 0);
+        exits(&there.run(&["runs", "show", "p1"]), 9);
+    }
+    exits(&there.run(&["runs", "import", "run.jsonl", "--store", "memory"]), 2);
+}
+
+#[test]
+fn after_a_removal_nothing_else_may_be_missing() {
+    let place = place();
+    paused_run(&place, "sqlite");
+    exits(&place.run(&["runs", "gc", "--checkpoints", "1"]), 0);
+    exits(&place.run(&["runs", "verify", "p1"]), 0);
+    let database = place.path(".ai/state/runs.db");
+    let whole = fs::read(&database).unwrap();
+    for which in ["min", "max"] {
+        tamper(&place, &[&format!("DELETE FROM history WHERE event = (SELECT {which}(event) FROM history)")]);
+        let verified = place.run(&["runs", "verify", "p1"]);
+        exits(&verified, 8);
+        assert!(verified.stderr.contains("is not whole"), "{}", verified.shown());
+        fs::write(&database, &whole).unwrap();
+    }
+    exits(&place.run(&["runs", "verify", "p1"]), 0);
+}
+
+#[test]
+fn a_pause_that_was_taken_away_is_found() {
+    let place = place();
+    assert_eq!(run(&place, "asking.yaml", "q1"), 6);
+    exits(&place.run(&["runs", "verify", "q1"]), 0);
+    tamper(&place, &["DELETE FROM history", "DELETE FROM pending WHERE kind = 'status'"]);
+    let verified = place.run(&["runs", "verify", "q1"]);
+    exits(&verified, 8);
+    assert!(verified.stderr.contains("no signed record says so"), "{}", verified.shown());
+}
+
+#[test]
+fn runs_in_files_are_looked_after_too() {
+    let place = place();
+    paused_run(&place, "file");
+    exits(
+        &place.run(&[
+            "run",
+            "asking.yaml",
+            "--caps",
+            "caps.yaml",
+            "--allow-unsigned",
+            "--run-id",
+            "q1",
+            "--store",
+            "file",
+        ]),
+        6,
+    );
+    let item = place.path(".ai/knowledge/graphs/pausing/p1.md");
+    assert!(item.exists());
+    let (done, code) = place.json(&["runs", "gc", "--checkpoints", "2"]);
+    assert_eq!((code, &done["pruned"]), (0, &json!([{ "run_id": "p1", "checkpoints": 2 }])), "{done}");
+    let (verified, code) = place.json(&["runs", "verify", "p1"]);
+    assert_eq!((code, &verified["begins"]["removed"]), (0, &json!(2)), "{verified}");
+    assert_eq!(place.json(&["runs", "show", "p1"]).0["state"]["n"], 3);
+    // Stopped while it waits, it goes on where it was.
+    exits(&place.run(&["runs", "cancel", "q1"]), 0);
+    assert_eq!(place.json(&["runs", "show", "q1"]).0["status"], "cancelled");
+    exits(&place.run(&["resume", "q1"]), 6);
+    exits(&place.run(&["runs", "kill", "q1"]), 0);
+    assert_eq!(place.json(&["runs", "show", "q1"]).0["status"], "killed");
+    exits(&place.run(&["resume", "q1", "--answer", "yes"]), 0);
+    let watched = place.run(&["runs", "watch", "q1"]);
+    exits(&watched, 0);
+    assert!(watched.stderr.contains("ask"), "{}", watched.shown());
+    let (done, _) = place.json(&["runs", "gc", "--keep", "0"]);
+    assert_eq!(done["removed"].as_array().unwrap().len(), 2, "{done}");
+    assert!(done["texts"].as_u64().unwrap() > 0 && done["bytes"].as_u64().unwrap() > 0, "{done}");
+    assert!(!item.exists());
+    assert_eq!(fs::read_dir(place.path(".ai/state/files/runs")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(place.path(".ai/state/files/snapshots")).unwrap().count(), 0);
+    assert!(!place.path(".ai/state/runs.db").exists());
 }
 
 #[test]

@@ -2,24 +2,25 @@
 //!
 //! A file is JSON lines (one JSON value a line, UTF-8):
 //!
-//! 1. `{"format": "graph-host/run", "version": 1, "run_id", "key"}`: `key` is the public key of the host that made the
+//! 1. `{"format": "graph-host/run", "version": 2, "run_id", "key"}`: `key` is the public key of the host that made the
 //!    run, in PEM.
 //! 2. `{"row": {…}}`: what `runs list` shows of the run. Nothing of it is signed by itself.
 //! 3. `{"text": {"digest", "text"}}` for each text that the run keeps: the graph, the manifest, inputs, what it is pinned to.
 //! 4. `{"pruning": {"namespace", "note"}}` for each namespace whose first checkpoints were removed: the signed note.
 //! 5. `{"record": {…}}` for each record, namespace by namespace: checkpoints in order, each with the channel values that it
-//!    changed, then what is pending. `body` is the text that is digested and signed. Where the run had paused earlier is
-//!    not among them: entries of its history are numbered anew where it is taken to.
+//!    changed and followed by where the run paused there, then what is pending. `body` is the text that is digested and
+//!    signed; `before` is how many entries of the run's history come before its own.
 //! 6. `{"end": {"lines", "digest", "key_id", "signature"}}`: how many lines came before, the SHA-256 of their bytes, and
 //!    the signature of the host that wrote the file over that digest, if it is the host that made the run.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _, Write};
 use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
-use graph_store::{CheckpointStore, MemoryStore, NewRun, RunRow, Snapshot, Upkeep};
+use graph_store::{CheckpointStore, MemoryStore, NewRun, Numbered, RunRow, Snapshot, Upkeep};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,8 +29,12 @@ use crate::error::{Error, Result};
 use crate::runs;
 
 const FORMAT: &str = "graph-host/run";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The first version: it leaves earlier pauses out, and entries are numbered anew.
+const WITHOUT_NUMBERS: u32 = 1;
 const DOMAIN: &str = "graph-host/export/v1";
+/// Records that are read at a time.
+const PAGE: usize = 256;
 /// The longest line that is read, in bytes: a checkpoint with all its values, or a text.
 const LONGEST_LINE: u64 = 1 << 30;
 
@@ -65,6 +70,8 @@ struct RecordLine {
     key_id: KeyId,
     signature: Signature,
     body: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<u64>,
     values: Vec<ValueLine>,
 }
 
@@ -127,15 +134,25 @@ pub fn write(
             writer.line(&Line::Pruning { namespace: namespace.clone(), note })?;
         }
     }
+    let told = Told::of(store, &row.run_id)?;
     let mut records = 0;
+    let mut record = |record: &SignedRecord| {
+        records += 1;
+        writer.line(&Line::Record(Box::new(record_line(record, told.numbers.get(&record.digest).copied()))))
+    };
     for namespace in &namespaces {
-        runs::each_checkpoint_in(store, &row.run_id, namespace, |record| {
-            records += 1;
-            writer.line(&Line::Record(Box::new(record_line(record))))
+        let mut pauses = told.pauses.iter().filter(|pause| pause.namespace == *namespace).peekable();
+        runs::each_checkpoint_in(store, &row.run_id, namespace, |checkpoint| {
+            while let Some(pause) = pauses.next_if(|pause| pause.sequence < checkpoint.sequence) {
+                record(pause)?;
+            }
+            record(checkpoint)
         })?;
-        for record in store.pending(&row.run_id, namespace)? {
-            records += 1;
-            writer.line(&Line::Record(Box::new(record_line(&record))))?;
+        pauses.try_for_each(&mut record)?;
+        for pending in store.pending(&row.run_id, namespace)? {
+            if !told.numbers.contains_key(&pending.digest) {
+                record(&pending)?;
+            }
         }
     }
     let (lines, digest) = (writer.lines, writer.digest.clone().finish());
@@ -149,7 +166,37 @@ pub fn write(
     Ok(records)
 }
 
-fn record_line(record: &SignedRecord) -> RecordLine {
+/// A run's history.
+#[derive(Default)]
+struct Told {
+    /// How many entries come before those of a record, by its digest.
+    numbers: BTreeMap<Digest, u64>,
+    /// Status records, in order.
+    pauses: Vec<SignedRecord>,
+}
+
+impl Told {
+    fn of(store: &dyn CheckpointStore, run: &str) -> Result<Self> {
+        let mut told = Self::default();
+        let mut after = 0;
+        loop {
+            let page = store.history(run, after, PAGE)?;
+            let count = page.len();
+            for Numbered { before, record } in page {
+                after = before.saturating_add(record.events);
+                told.numbers.insert(record.digest, before);
+                if record.kind == RecordKind::Status {
+                    told.pauses.push(record);
+                }
+            }
+            if count < PAGE {
+                return Ok(told);
+            }
+        }
+    }
+}
+
+fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
     let values = record.values.iter().map(|value| ValueLine {
         channel: value.channel.clone(),
         version: value.version,
@@ -166,11 +213,13 @@ fn record_line(record: &SignedRecord) -> RecordLine {
         key_id: record.key_id,
         signature: record.signature,
         body: Arc::clone(&record.body),
+        before,
         values: values.collect(),
     }
 }
 
-fn signed(run: &str, line: RecordLine) -> Result<SignedRecord> {
+fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
+    let before = line.before;
     let values = line.values.into_iter().map(|value| ChannelValue {
         channel: value.channel,
         version: value.version,
@@ -192,14 +241,27 @@ fn signed(run: &str, line: RecordLine) -> Result<SignedRecord> {
         values: values.collect(),
     };
     record.events = record.decode().map_err(|error| Error::integrity(error.to_string()))?.event_count();
-    Ok(record)
+    Ok((before, record))
+}
+
+/// Gives the records the numbers that came with them, or new ones where some have none: they are from before entries were
+/// numbered.
+fn numbered(records: Vec<(Option<u64>, SignedRecord)>) -> Vec<Numbered> {
+    let anew = records.iter().any(|(before, record)| before.is_none() && record.events > 0);
+    let mut entries = 0_u64;
+    let number = |(before, record): (Option<u64>, SignedRecord)| {
+        let next = entries;
+        entries = entries.saturating_add(record.events);
+        Numbered { before: before.filter(|_| !anew).unwrap_or(next), record }
+    };
+    records.into_iter().map(number).collect()
 }
 
 /// A run that was read from a file and found intact. Nothing is stored yet.
 #[derive(Debug)]
 pub struct Archive {
     new: NewRun,
-    records: Vec<SignedRecord>,
+    records: Vec<Numbered>,
     prunings: Vec<(String, String)>,
     /// The key that everything was checked with.
     pub key: VerifyingKey,
@@ -280,6 +342,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
     let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()))?;
     snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
+    let records = numbered(records);
     // Everything is checked where it does no harm.
     let trial = MemoryStore::new();
     trial.import_run(&new, &records, &prunings).map_err(|error| Error::integrity(error.to_string()))?;
@@ -347,9 +410,9 @@ impl Lines<'_> {
             return Err(foreign());
         }
         let version = value.get("version").cloned().unwrap_or_default();
-        if version != VERSION {
+        if version != VERSION && version != WITHOUT_NUMBERS {
             return Err(Error::invalid(format!(
-                "the file has format version {version}, and this program reads version {VERSION}"
+                "the file has format version {version}, and this program reads versions up to {VERSION}"
             ))
             .help("read it with the version of graph-host that has written it, or a newer one"));
         }

@@ -1,7 +1,9 @@
 //! The check of a whole run: every signature, every link of its chains, what its row claims and the texts it keeps.
 
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, Pruning, Record, RecordKind, ResultDigest, SignedRecord, Status};
+use graph_core::record::{
+    Checkpoint, Pruning, Record, RecordKind, ResultDigest, SignedRecord, Source, Status,
+};
 use graph_core::trust::VerifyingKey;
 use graph_store::{CheckpointStore, RunRow};
 use serde_json::Value;
@@ -45,11 +47,11 @@ pub fn audit(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> R
     if !namespaces.iter().any(String::is_empty) {
         namespaces.insert(0, String::new());
     }
-    let mut cut = false;
+    let mut prunings = Vec::new();
     for namespace in &namespaces {
-        cut |= store.pruning(run, namespace)?.is_some();
+        prunings.extend(runs::verifier(store, run, namespace, *key)?.1);
     }
-    let history = crate::stream::audit(store, run, key, cut)?;
+    let history = crate::stream::audit(store, run, key, &prunings)?;
     let mut found = Audit {
         checkpoints: 0,
         records: 0,
@@ -64,7 +66,9 @@ pub fn audit(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> R
         if namespace.is_empty() {
             found.newest = newest.as_ref().map(|(checkpoint, digest)| (*digest, checkpoint.result));
             found.begins = begins;
-            check_row(row, newest.as_ref().map(|(checkpoint, _)| checkpoint), store)?;
+            let newest = newest.as_ref().map(|(checkpoint, _)| checkpoint);
+            check_pause(row, newest, store)?;
+            check_row(row, newest, store)?;
         } else if let Some((checkpoint, _)) = &newest {
             check_child(run, checkpoint, store)?;
             found.child_runs += 1;
@@ -155,6 +159,26 @@ fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> R
         return Err(Error::integrity(format!("{what} that run {run} keeps were changed")));
     }
     Ok(())
+}
+
+/// A run that has stopped short of its end has a signed record under its newest checkpoint that says so.
+fn check_pause(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
+    let Some(newest) = newest else { return Ok(()) };
+    // What was made from outside takes the place of such a record, and leaves the status as it was.
+    let from_outside = !matches!(newest.source, Source::Input | Source::Superstep);
+    if row.status == Status::Running || row.status.is_end() || from_outside {
+        return Ok(());
+    }
+    for record in store.pending(&row.run_id, "")? {
+        let opened = record.decode().map_err(|error| Error::integrity(error.to_string()))?;
+        if matches!(opened, Record::Status(status) if status.status == row.status) {
+            return Ok(());
+        }
+    }
+    Err(Error::integrity(format!(
+        "the row of run {} says {}, and no signed record says so: the row was changed, or the record was removed",
+        row.run_id, row.status
+    )))
 }
 
 /// What the row claims, against what is signed; and the texts that the records name.

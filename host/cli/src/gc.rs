@@ -1,22 +1,25 @@
-//! Giving back what the runs in a project's database take up. A run that is kept as files is a folder of its own, and
-//! goes with it.
+//! Giving back what the runs of a project take up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelStamp, Checkpoint, History, Pruning, SignedRecord, Status};
+use graph_core::record::{ChannelStamp, Checkpoint, History, Pruning, RecordKind, SignedRecord, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_store::{Cut, Freed, Holder, RunFilter, RunRow, Upkeep, Wanted};
+use graph_store::{Cut, Freed, Holder, Numbered, RunFilter, RunRow, Upkeep, Wanted};
 use serde::Serialize;
 
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::Home;
+use crate::projection;
 use crate::runs;
 use crate::thread::Thread;
+
+/// Records that are read at a time.
+const PAGE: usize = 256;
 
 /// What is to go. Runs that somebody holds stay, whatever is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +75,18 @@ pub struct Report {
     pub left: Vec<String>,
 }
 
-/// Looks after the runs of a project.
+impl Report {
+    /// Adds what was done in another store.
+    pub fn add(&mut self, other: Self) {
+        self.removed.extend(other.removed);
+        self.pruned.extend(other.pruned);
+        self.texts = self.texts.saturating_add(other.texts);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.left.extend(other.left);
+    }
+}
+
+/// Looks after the runs of a project that lie in one of its stores.
 pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) -> Result<Report> {
     let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
     let rows = store.runs(&RunFilter::default())?;
@@ -153,6 +167,7 @@ fn remove(
         }
         report.bytes = report.bytes.saturating_add(store.remove_run(&guard)?.bytes);
         Thread::of(project, run).remove();
+        projection::remove(project, row);
     }
     report.removed.push(Removed {
         run_id: run.clone(),
@@ -257,6 +272,7 @@ fn plan(
     let (visited, warnings) = history.into_newest();
     let pruning = Pruning {
         at: now(),
+        entries: entries_before(store, run, namespace, record.sequence, before.as_ref())?,
         first: record.digest,
         first_sequence: record.sequence,
         namespace: namespace.to_owned(),
@@ -268,6 +284,44 @@ fn plan(
         warnings,
     };
     Ok(Some(Plan { pruning, removed, channels: start.channels.clone() }))
+}
+
+/// The entries of a run's history that the checkpoints of a namespace before one of them hold, and those that are gone.
+fn entries_before(
+    store: &dyn Upkeep,
+    run: &str,
+    namespace: &str,
+    first: u64,
+    gone: Option<&Pruning>,
+) -> Result<Vec<(u64, u64)>> {
+    if gone.is_some_and(|gone| gone.entries.is_empty()) {
+        // Which ones an earlier removal took is not known.
+        return Ok(Vec::new());
+    }
+    let mut found = gone.map(|gone| gone.entries.clone()).unwrap_or_default();
+    let mut after = 0;
+    loop {
+        let page = store.history(run, after, PAGE)?;
+        for Numbered { before, record } in &page {
+            let goes = record.kind == RecordKind::Checkpoint && record.namespace == namespace;
+            if goes && record.sequence < first {
+                found.push((*before, record.events));
+            }
+            after = before.saturating_add(record.events);
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    found.sort_unstable();
+    found.dedup_by(|next, last| {
+        let follows = last.0.saturating_add(last.1) == next.0;
+        if follows {
+            last.1 = last.1.saturating_add(next.1);
+        }
+        follows
+    });
+    Ok(found)
 }
 
 /// Whether the checkpoints from this place on need no value that is not part of the state at the first of them.

@@ -58,6 +58,12 @@ impl Projection {
     }
 }
 
+/// Removes the item of a run that is gone, where there is one.
+pub fn remove(project: &Path, row: &RunRow) {
+    // A copy that cannot be removed says what the run had come to.
+    let _ = std::fs::remove_file(project.join(MARK).join("knowledge").join(format!("{}.md", item_id(row))));
+}
+
 /// The item's id: the graph's may hold characters that ids of items do not have.
 fn item_id(row: &RunRow) -> String {
     let graph: Vec<String> = row

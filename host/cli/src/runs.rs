@@ -70,7 +70,7 @@ pub fn snapshot(
 pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
     Error::integrity(format!("run {run} is not intact at checkpoint {sequence}: {error}"))
         .details(serde_json::json!({ "run_id": run, "checkpoint": sequence }))
-        .help(format!("what is before that checkpoint can still be read: graph-host runs show {run}"))
+        .help(format!("what is before that checkpoint can still be read: graph-host runs history {run}"))
 }
 
 /// Reads everything that a run goes on from, that of its child runs too, and checks all signatures and the whole chain
@@ -214,7 +214,14 @@ pub fn each_checkpoint_in(
 ) -> Result<()> {
     let mut after = None;
     loop {
-        let page = store.checkpoints(run, namespace, after, PAGE)?;
+        let page = match store.checkpoints(run, namespace, after, PAGE) {
+            Ok(page) => page,
+            // What is before the damage comes one by one.
+            Err(error) => match store.checkpoints(run, namespace, after, 1) {
+                Ok(one) if !one.is_empty() => one,
+                _ => return Err(error.into()),
+            },
+        };
         for record in &page {
             visit(record)?;
         }

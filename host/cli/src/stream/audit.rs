@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use graph_core::digest::Digest;
-use graph_core::record::RecordKind;
+use graph_core::record::{Pruning, RecordKind};
 use graph_core::trust::VerifyingKey;
 use graph_store::CheckpointStore;
 
@@ -30,17 +30,23 @@ impl History {
     }
 }
 
-/// Goes through a run's history and checks each record with the key. Where its host has removed checkpoints, `cut`, the
-/// entries that they held are missing.
-pub fn audit(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey, cut: bool) -> Result<History> {
+/// Goes through a run's history and checks each record with the key. Where its host has removed checkpoints, the entries
+/// that they held are missing, and no others.
+pub fn audit(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: &VerifyingKey,
+    prunings: &[Pruning],
+) -> Result<History> {
     let mut history = History::default();
+    let mut gaps = Gaps::of(prunings);
     loop {
         let page = store.history(run, history.entries, PAGE)?;
         for numbered in &page {
             let record = &numbered.record;
             let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
             let (wanted, found) = (history.entries, numbered.before);
-            if wanted != found && !(cut && wanted < found) {
+            if wanted != found && !gaps.explain(wanted, found) {
                 return Err(Error::integrity(format!(
                     "the history of run {run} is not whole: after entry {wanted} comes entry {}",
                     found.saturating_add(1)
@@ -58,11 +64,75 @@ pub fn audit(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey, cut: bo
             if record.kind == RecordKind::Checkpoint && record.namespace.is_empty() {
                 history.first.get_or_insert(record.sequence);
             }
+            gaps.pass(&record.digest);
             history.records.insert(record.digest);
             history.entries = found.saturating_add(record.events);
         }
         if page.len() < PAGE {
             return Ok(history);
         }
+    }
+}
+
+/// The entries that are missing with good reason.
+struct Gaps {
+    /// Stretches in order: how many entries come before each, and how many there are up to its end.
+    removed: Vec<(u64, u64)>,
+    /// The first checkpoints that were kept by removals that do not say which entries went: those before may be missing.
+    unsaid: BTreeSet<Digest>,
+}
+
+impl Gaps {
+    fn of(prunings: &[Pruning]) -> Self {
+        let stretches = prunings.iter().flat_map(|pruning| &pruning.entries);
+        let mut removed: Vec<_> =
+            stretches.map(|(before, count)| (*before, before.saturating_add(*count))).collect();
+        removed.sort_unstable();
+        let unsaid = prunings.iter().filter(|pruning| pruning.entries.is_empty());
+        Self { removed, unsaid: unsaid.map(|pruning| pruning.first).collect() }
+    }
+
+    /// Whether all entries from one number up to another were removed.
+    fn explain(&self, mut wanted: u64, found: u64) -> bool {
+        if wanted < found && !self.unsaid.is_empty() {
+            return true;
+        }
+        if wanted > found {
+            return false;
+        }
+        for (before, end) in &self.removed {
+            if *before <= wanted {
+                wanted = wanted.max(*end);
+            }
+        }
+        // A stretch that reaches further would hold entries that are there.
+        wanted == found
+    }
+
+    /// A record is there.
+    fn pass(&mut self, digest: &Digest) {
+        self.unsaid.remove(digest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_removed_may_be_missing() {
+        let gaps = Gaps { removed: vec![(0, 4), (6, 9), (9, 12)], unsaid: BTreeSet::new() };
+        assert!(gaps.explain(0, 4) && gaps.explain(6, 12));
+        assert!(!gaps.explain(4, 6) && !gaps.explain(0, 5) && !gaps.explain(12, 13) && !gaps.explain(6, 13));
+        assert!(!gaps.explain(6, 9) && !gaps.explain(5, 4));
+    }
+
+    #[test]
+    fn a_removal_that_does_not_say_what_went_explains_what_is_before_its_first_checkpoint() {
+        let digest = Digest::of_bytes(b"first");
+        let mut gaps = Gaps { removed: Vec::new(), unsaid: BTreeSet::from([digest]) };
+        assert!(gaps.explain(0, 7) && !gaps.explain(7, 0));
+        gaps.pass(&digest);
+        assert!(!gaps.explain(7, 9));
     }
 }

@@ -15,6 +15,10 @@ const DOMAIN: &str = "graph-host/pruning/v1";
 pub struct Pruning {
     /// When.
     pub at: Timestamp,
+    /// The entries of the run's history that went with them, as stretches in order: how many come before each, and how
+    /// many it held. Those of earlier removals are included; empty in a note from before they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<(u64, u64)>,
     /// The first checkpoint that was kept: its record digest.
     pub first: Digest,
     /// And its number.
@@ -125,6 +129,7 @@ mod tests {
         let key = SigningKey::from_seed(&[1; 32]);
         let pruning = Pruning {
             at: Timestamp(5),
+            entries: vec![(0, 3), (5, 2)],
             first: Digest::of_bytes(b"first"),
             first_sequence: 4,
             namespace: String::new(),

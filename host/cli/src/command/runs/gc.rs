@@ -6,10 +6,12 @@ use std::time::Duration;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
-use graph_host::gc::{Policy, collect};
+use graph_host::gc::{Policy, Report, collect};
 use graph_host::output::printable;
 use graph_host::report::{counted, one_line};
-use graph_host::runs;
+use graph_host::stores;
+use graph_host::{project, runs};
+use graph_store::FileStore;
 
 use super::span::parse_span;
 
@@ -37,9 +39,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    // A missing database is no reason to make one.
-    drop(runs::open_to_read(project)?);
-    let store = runs::open(project)?;
+    let files = FileStore::at(&stores::folder(project));
+    // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
+    let database = if project::database(project).exists() || !files.exists() {
+        drop(runs::open_to_read(project)?);
+        Some(runs::open(project)?)
+    } else {
+        None
+    };
     let policy = Policy {
         older_than: args.older_than,
         keep: args.keep,
@@ -47,11 +54,17 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         all_statuses: args.all_statuses,
         dry_run: args.dry_run,
     };
-    let mut report = collect(&*store, project, policy, &context.home)?;
-    if report.bytes > 0
-        && let Err(error) = store.compact()
-    {
-        report.left.push(format!("the room stays within the database for now: {error}"));
+    let mut report = Report { dry_run: args.dry_run, ..Report::default() };
+    if let Some(store) = database {
+        report.add(collect(&*store, project, policy, &context.home)?);
+        if report.bytes > 0
+            && let Err(error) = store.compact()
+        {
+            report.left.push(format!("the room stays within the database for now: {error}"));
+        }
+    }
+    if files.exists() {
+        report.add(collect(&files, project, policy, &context.home)?);
     }
     if context.output.is_json() {
         let document = serde_json::to_value(&report).unwrap_or_default();

@@ -25,27 +25,48 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     // What another host has signed cannot be checked here; it can be shown.
     let key = context.home.verifying_identity(row.key)?;
     let mut line: Vec<(Checkpoint, Digest)> = Vec::new();
-    runs::each_checkpoint(store, &row.run_id, |record| {
-        let opened = key.as_ref().map_or_else(|| record.decode(), |key| record.open(key));
-        match opened.map_err(|error| Error::integrity(error.to_string()))? {
-            Record::Checkpoint(checkpoint) => line.push((*checkpoint, record.digest)),
-            _ => return Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
-        }
+    let mut verifier = match key.clone() {
+        Some(key) => Some(runs::verifier(store, &row.run_id, "", key)?.0),
+        None => None,
+    };
+    let read = runs::each_checkpoint(store, &row.run_id, |record| {
+        let checkpoint = match &mut verifier {
+            Some(verifier) => verifier
+                .checkpoint(record)
+                .map_err(|error| runs::broken(&row.run_id, record.sequence, &error))?,
+            None => match record.decode().map_err(|error| Error::integrity(error.to_string()))? {
+                Record::Checkpoint(checkpoint) => *checkpoint,
+                _ => return Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
+            },
+        };
+        line.push((checkpoint, record.digest));
         Ok(())
-    })?;
-    let status = story::newest_status(store, &row, key.as_ref())?;
+    });
+    // What is before the damage is shown all the same.
+    let damage = match read {
+        Err(error) if line.is_empty() => return Err(error),
+        read => read.err(),
+    };
+    let status = match &damage {
+        Some(_) => None,
+        None => story::newest_status(store, &row, key.as_ref())?,
+    };
     let accepted = accepted::all(line.iter().map(|(checkpoint, _)| checkpoint), status.as_ref());
     if context.output.is_json() {
         let checkpoints: Vec<_> =
             line.iter().map(|(checkpoint, digest)| document(checkpoint, digest)).collect();
-        context.output.document(&json!({
+        let mut document = json!({
             "run_id": row.run_id,
             "graph": row.graph_id,
             "status": row.status,
             "checkpoints": checkpoints,
             "accepted": accepted::document(&accepted),
-        }))?;
-        return Ok(Exit::Ok);
+        });
+        if let Some(damage) = &damage {
+            document["error"] = damage.to_json()["error"].clone();
+        }
+        context.output.document(&document)?;
+        return Ok(damage.map_or(Exit::Ok, |damage| damage.exit()));
     }
     if line.is_empty() {
         context.output.note("the run was cut short before its first checkpoint");
@@ -74,7 +95,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         context.output.line(line.trim_end())?;
     }
     accepted::show(&accepted, context.output)?;
-    Ok(Exit::Ok)
+    damage.map_or(Ok(Exit::Ok), Err)
 }
 
 /// The nodes of the superstep that made a checkpoint: a fork begins with those of all supersteps before it.

@@ -9,7 +9,9 @@ use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::output::{self, styled};
+use graph_host::stores::{self, StoreKind, Stores};
 use graph_host::{report, runs};
+use graph_store::{CreateRunError, FileStore};
 use serde_json::json;
 
 use super::verify::read_key;
@@ -26,6 +28,9 @@ pub(super) struct Args {
     /// changed since that key signed it, and not whose key it is
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// Where the run is to be kept
+    #[arg(long, value_enum, default_value_t)]
+    store: StoreKind,
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
@@ -39,8 +44,20 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         Box::new(BufReader::new(open.map_err(|error| Error::read("the file", &args.file, &error))?))
     };
     let archive = archive::read(&mut *file, given)?;
-    let store = runs::open(project)?;
-    archive.store(&*store)?;
+    // An id is taken, whichever store has it.
+    if stores::any(project)
+        && let Ok((_, _, row)) = Stores::to_read(project)?.find(&archive.row().run_id)
+        && row.run_id == archive.row().run_id
+    {
+        return Err(CreateRunError::Exists { run: row.run_id }.into());
+    }
+    match args.store {
+        StoreKind::Sqlite => archive.store(&*runs::open(project)?)?,
+        StoreKind::File => archive.store(&FileStore::at(&stores::folder(project)))?,
+        StoreKind::Memory => {
+            return Err(Error::usage("a run cannot be imported to nowhere: --store sqlite or file"));
+        }
+    }
     let own = context.home.verifying_identity(archive.key.id())?.is_some();
     let row = archive.row();
     let standing = match (own, archive.carried) {
