@@ -25,7 +25,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     // What another host has signed cannot be checked here; it can be shown.
     let key = context.home.verifying_identity(row.key)?;
     let mut line: Vec<(Checkpoint, Digest)> = Vec::new();
-    let mut verifier = match key.clone() {
+    let mut verifier = match key {
         Some(key) => Some(runs::verifier(store, &row.run_id, "", key)?.0),
         None => None,
     };
