@@ -7,6 +7,7 @@ mod build;
 mod cases;
 mod compiling;
 mod edges;
+mod hooks;
 mod hostile;
 mod interrupted;
 mod items;

@@ -209,6 +209,7 @@ fn setup(graph: &Graph, run: &str) -> Result<Setup> {
         initial_state: serde_json::Map::new(),
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"])?)),
         graphs: Arc::default(),
+        hooks: Arc::default(),
         pins: Digest::of_bytes(b"bench"),
         accepted: Vec::new(),
         durability: graph.durability,

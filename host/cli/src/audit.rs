@@ -124,6 +124,7 @@ fn chain(
         let under = match &opened {
             Record::Task(task) => task.checkpoint,
             Record::Answers(answers) => answers.checkpoint,
+            Record::Hook(hook) => hook.checkpoint,
             Record::Status(status) => {
                 verifier
                     .accepted(&status.accepted)
@@ -186,10 +187,12 @@ fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointSt
     let Some(newest) = newest else { return Ok(()) };
     let run = &row.run_id;
     let ended = newest.end.as_ref().map(|end| end.status);
+    // An end that hooks follow is one once they have had their say.
+    let unsettled = !newest.hooks.is_empty() && !row.status.is_end();
     let running = row.status == Status::Running;
     if row.step > newest.step
         || (row.step != newest.step && !running)
-        || ended.is_some_and(|ended| ended != row.status)
+        || ended.is_some_and(|ended| ended != row.status && !unsettled)
         || (row.status.is_end() && ended.is_none())
     {
         return Err(Error::integrity(format!(
@@ -207,9 +210,10 @@ fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointSt
         return Err(Error::integrity(format!("what run {run} is pinned to was changed")));
     }
     let inside = pins.graphs.iter().map(|(id, pinned)| (&pinned.text, format!("the graph `{id}`")));
+    let hooks = pins.hooks_text.iter().map(|digest| (digest, "the hooks".to_owned()));
     let texts =
         [(&pins.graph_text, "the graph".to_owned()), (&pins.manifest_text, "the manifest".to_owned())];
-    for (digest, what) in texts.into_iter().chain(inside) {
+    for (digest, what) in texts.into_iter().chain(inside).chain(hooks) {
         let what = what.as_str();
         if Digest::of_bytes(runs::snapshot(store, digest, what)?.as_bytes()) != *digest {
             return Err(Error::integrity(format!("{what} that run {run} keeps was changed")));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use graph_core::capability::{
     EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, effective_grant,
 };
-use graph_core::graph::Node;
+use graph_core::graph::{NodeCapabilities, NodeLimits};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Description, Failure};
 use graph_core::time::Timestamp;
@@ -188,12 +188,13 @@ impl Components {
         }
     }
 
-    /// What a component may do at a node, under a manifest: in a child run what its parents leave of the whole.
+    /// What a component may do where it is used, under a manifest: in a child run what its parents leave of the whole.
     pub fn grant(
         &self,
         admitted: &Admitted,
         manifest: &Manifest,
-        node: &Node,
+        capabilities: Option<&NodeCapabilities>,
+        limits: NodeLimits,
     ) -> Result<EffectiveGrant, Vec<Refusal>> {
         let signer = match admitted.verified.standing() {
             Standing::Signed { key, .. } => Some(key.name.as_str()),
@@ -206,8 +207,8 @@ impl Components {
             signer,
             manifest,
             parent: None,
-            node: node.capabilities.as_ref(),
-            node_limits: node.limits,
+            node: capabilities,
+            node_limits: limits,
         })
     }
 
@@ -224,7 +225,8 @@ impl Components {
         &self,
         item: &str,
         manifest: &Manifest,
-        node: &Node,
+        capabilities: Option<&NodeCapabilities>,
+        limits: NodeLimits,
         recorded: Timestamp,
     ) -> Result<(PreparedNode, TaskLimits, Standing), Failure> {
         let admitted = self.admit_at(item, Some(recorded)).map_err(AdmitError::failure)?;
@@ -232,7 +234,7 @@ impl Components {
             log.accept_component(&admitted.verified)
                 .map_err(|error| Failure::new(Category::Internal, error.message().to_owned()))?;
         }
-        let grant = self.grant(&admitted, manifest, node).map_err(|refusals| {
+        let grant = self.grant(&admitted, manifest, capabilities, limits).map_err(|refusals| {
             let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
             Failure::new(Category::Denied, reasons.join("; "))
         })?;

@@ -15,7 +15,7 @@ use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::record::JournalEntry;
 use graph_core::trust::Standing;
-use graph_core::walker::{CustomEvent, TaskReport, TaskSpec};
+use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 use graph_engine::{Call, EventRecord, HostCall, Journal, Level, LogLine, PreparedNode};
 use graph_store::CheckpointStore;
 
@@ -43,7 +43,7 @@ pub struct ComponentExecutor {
 struct Shared {
     components: Components,
     primaries: Primaries,
-    /// By graph and what is left for it, then by node and item.
+    /// By graph and what is left for it, then by place and item.
     ready: RwLock<HashMap<Digest, Scopes>>,
     output: Output,
     quiet: bool,
@@ -52,7 +52,15 @@ struct Shared {
 }
 
 /// What was made ready in one graph, by what is left for it.
-type Scopes = HashMap<String, HashMap<(NodeIndex, String), Arc<Ready>>>;
+type Scopes = HashMap<String, HashMap<(Place, String), Arc<Ready>>>;
+
+/// Where in a graph a component is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Node(NodeIndex),
+    /// At a hook: all of them grant an item the same.
+    Hook,
+}
 
 struct Ready {
     node: PreparedNode,
@@ -79,7 +87,7 @@ impl ComponentExecutor {
         primaries.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
         let mut ready: HashMap<Digest, Scopes> = HashMap::new();
-        for planned in plan.nodes {
+        for planned in plan.nodes.into_iter().chain(plan.hooks) {
             if let (PlannedId::Literal(id), Some(node), Some(grant)) =
                 (planned.item, planned.ready, planned.grant)
                 && let Some(Ok(admitted)) = plan.items.get(&id)
@@ -87,13 +95,36 @@ impl ComponentExecutor {
                 let standing = admitted.verified.standing().clone();
                 let Scope { graph, narrowing } = planned.scope;
                 let scope = ready.entry(graph).or_default().entry(narrowing).or_default();
-                scope.insert((planned.index, id), Arc::new(Ready::new(node, grant.limits, standing)));
+                let place = if planned.hook.is_some() { Place::Hook } else { Place::Node(planned.index) };
+                scope.insert((place, id), Arc::new(Ready::new(node, grant.limits, standing)));
             }
         }
         let ready = RwLock::new(ready);
         Self {
             shared: Arc::new(Shared { components, primaries, ready, output, quiet, calls: OnceLock::new() }),
         }
+    }
+
+    /// Performs a dispatch of a node or a hook.
+    fn dispatch(&self, spec: TaskSpec, place: Place) -> BoxFuture<'static, TaskReport> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            if (spec.primary, spec.item_type) != (Primary::Execute, ItemType::Tool) {
+                return shared.with_text(spec, place).await;
+            }
+            match shared.ready(&spec, place).await {
+                // It was let in when the run began, or went on; this superstep may be recorded later than that.
+                Ok(ready) => match ready.standing.expired(&spec.item_id, spec.clock) {
+                    Some(error) => {
+                        let failure = Failure::new(Category::Denied, error.to_string());
+                        TaskReport::new(Err(failure), 0)
+                    }
+                    None => shared.call(&ready, &spec).await,
+                },
+                Err(failure) => TaskReport::new(Err(failure), 0),
+            }
+        }
+        .boxed()
     }
 
     /// Keeps the text of every item that a task reads in this store.
@@ -116,28 +147,16 @@ impl fmt::Debug for ComponentExecutor {
 
 impl TaskExecutor for ComponentExecutor {
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
-        let shared = Arc::clone(&self.shared);
-        async move {
-            if (spec.primary, spec.item_type) != (Primary::Execute, ItemType::Tool) {
-                return shared.with_text(spec).await;
-            }
-            match shared.ready(&spec).await {
-                // It was let in when the run began, or went on; this superstep may be recorded later than that.
-                Ok(ready) => match ready.standing.expired(&spec.item_id, spec.clock) {
-                    Some(error) => {
-                        let failure = Failure::new(Category::Denied, error.to_string());
-                        TaskReport::new(Err(failure), 0)
-                    }
-                    None => shared.call(&ready, &spec).await,
-                },
-                Err(failure) => TaskReport::new(Err(failure), 0),
-            }
-        }
-        .boxed()
+        let place = Place::Node(spec.node);
+        self.dispatch(spec, place)
+    }
+
+    fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
+        self.dispatch(spec.call, Place::Hook)
     }
 
     fn is_brief(&self, spec: &TaskSpec) -> bool {
-        self.shared.known(spec).is_some_and(|ready| {
+        self.shared.known(spec, Place::Node(spec.node)).is_some_and(|ready| {
             let expected = ready.expected.load(Ordering::Relaxed);
             expected > 0 && Duration::from_nanos(expected) < BRIEF
         })
@@ -194,22 +213,29 @@ impl graph_engine::Observer for Attempt {
 }
 
 impl Shared {
-    fn known(&self, spec: &TaskSpec) -> Option<Arc<Ready>> {
+    fn known(&self, spec: &TaskSpec, place: Place) -> Option<Arc<Ready>> {
         let ready = self.ready.read().unwrap_or_else(PoisonError::into_inner);
         let scope = ready.get(&spec.graph.digest)?.get(spec.manifest.narrowing())?;
-        scope.get(&(spec.node, spec.item_id.clone())).map(Arc::clone)
+        scope.get(&(place, spec.item_id.clone())).map(Arc::clone)
     }
 
     /// The component for a task; one that a template names is looked up the first time.
-    async fn ready(self: &Arc<Self>, spec: &TaskSpec) -> Result<Arc<Ready>, Failure> {
-        if let Some(ready) = self.known(spec) {
+    async fn ready(self: &Arc<Self>, spec: &TaskSpec, place: Place) -> Result<Arc<Ready>, Failure> {
+        if let Some(ready) = self.known(spec, place) {
             return Ok(ready);
         }
-        let (shared, item, node) = (Arc::clone(self), spec.item_id.clone(), spec.node);
+        let (shared, item) = (Arc::clone(self), spec.item_id.clone());
         let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
         let clock = spec.clock;
         let (prepared, limits, standing) = tokio::task::spawn_blocking(move || {
-            shared.components.prepare_late(&item, &manifest, graph.node(node), clock)
+            let (capabilities, limits) = match place {
+                Place::Node(node) => {
+                    let node = graph.node(node);
+                    (node.capabilities.as_ref(), node.limits)
+                }
+                Place::Hook => (None, graph.limits),
+            };
+            shared.components.prepare_late(&item, &manifest, capabilities, limits, clock)
         })
         .await
         .map_err(|error| {
@@ -219,15 +245,18 @@ impl Shared {
         let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
         let scopes = known.entry(spec.graph.digest).or_default();
         let scope = scopes.entry(spec.manifest.narrowing().to_owned()).or_default();
-        scope.insert((spec.node, spec.item_id.clone()), Arc::clone(&ready));
+        scope.insert((place, spec.item_id.clone()), Arc::clone(&ready));
         drop(known);
         Ok(ready)
     }
 
     /// Loads, searches or signs an item, or fills a directive in.
-    async fn with_text(self: Arc<Self>, spec: TaskSpec) -> TaskReport {
+    async fn with_text(self: Arc<Self>, spec: TaskSpec, place: Place) -> TaskReport {
         let done = tokio::task::spawn_blocking(move || {
-            let own = spec.graph.node(spec.node).capabilities.as_ref();
+            let own = match place {
+                Place::Node(node) => spec.graph.node(node).capabilities.as_ref(),
+                Place::Hook => None,
+            };
             // The patterns were checked with the document; one that cannot be read permits nothing.
             let own = own
                 .and_then(|own| own.dispatch.as_deref())

@@ -10,6 +10,7 @@ use graph_store::{CheckpointStore, RunRow};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::hooks::OuterHooks;
 use crate::pins::{Pins, kept_text};
 use crate::runs;
 
@@ -54,5 +55,13 @@ impl Kept {
             return Err(unreadable("the manifest", &"it was changed in the store"));
         }
         Ok(Self { graph, graphs, manifest, pins })
+    }
+
+    /// The project's and the user's hooks that the run began with: what lies there now is for new runs.
+    pub(crate) fn hooks(&self, store: &dyn CheckpointStore) -> Result<OuterHooks> {
+        match &self.pins.hooks_text {
+            Some(digest) => OuterHooks::of_snapshot(&runs::snapshot(store, digest, "the hooks")?),
+            None => Ok(OuterHooks::default()),
+        }
     }
 }

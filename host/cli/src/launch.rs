@@ -23,6 +23,7 @@ use crate::driver::{Driver, Parts, SystemClock, Writing};
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
 use crate::graph_file::{GraphFile, locate};
+use crate::hooks::OuterHooks;
 use crate::items::Places;
 use crate::pins::{Pins, absolute, kept_text};
 use crate::preflight::Plan;
@@ -59,6 +60,8 @@ pub struct Scene {
     pub subgraphs: Subgraphs,
     /// Finds and prepares what it dispatches.
     pub components: Components,
+    /// The hooks of the project and of the user.
+    pub hooks: OuterHooks,
     /// Where everything came from; components and grants are filled in by a plan.
     pub pins: Pins,
 }
@@ -87,6 +90,7 @@ impl Scene {
             Some(path) => read_manifest(path, context)?,
             None => Manifest::deny_all(),
         };
+        let hooks = OuterHooks::read(project.as_deref(), &context.home, context.output)?;
         let engine = engine(context)?;
         let mut pins = Pins {
             graph_file: around,
@@ -98,6 +102,7 @@ impl Scene {
             graph_text: kept_text(&file.graph.document).0,
             manifest_text: kept_text(&manifest.to_json()).0,
             manifest: manifest.digest(),
+            hooks_text: hooks.document.as_ref().map(|document| kept_text(document).0),
             ..Pins::of_nothing(engine.digest())
         };
         let subgraphs =
@@ -105,7 +110,7 @@ impl Scene {
         pins.of_graphs(&subgraphs.graphs);
         pins.of_signed_graphs(Some(&file.standing), &subgraphs.files);
         let components = components(engine, places, trust, manifest, sources.allow_unsigned);
-        Ok(Self { file, subgraphs, components, pins })
+        Ok(Self { file, subgraphs, components, hooks, pins })
     }
 
     /// The command that shows what the graph needs.
@@ -263,7 +268,7 @@ pub fn begin(
     context: &Context,
     quiet: bool,
 ) -> Result<Ready> {
-    let Scene { file, subgraphs, mut components, mut pins } = scene;
+    let Scene { file, subgraphs, mut components, hooks, mut pins } = scene;
     let log = TrustLog::of(&context.home);
     let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));
     let graphs: Vec<_> = inside.chain([(file.graph.id.as_str(), &file)]).collect();
@@ -286,6 +291,7 @@ pub fn begin(
         initial_state: Map::new(),
         manifest: Arc::clone(&components.manifest),
         graphs: Arc::new(subgraphs.graphs),
+        hooks: Arc::clone(&hooks.hooks),
         seed,
         pins: pins_digest,
         accepted: Vec::new(),
@@ -336,6 +342,7 @@ pub fn begin(
         .chain(setup.graphs.values().map(|graph| kept_text(&graph.document)))
         .map(text)
         .chain(texts)
+        .chain(hooks.document.as_ref().map(|document| text(kept_text(document))))
         .collect(),
     };
     store.create_run(&new)?;

@@ -18,6 +18,7 @@ pub mod gc;
 pub mod graph_file;
 pub mod guest_build;
 pub mod home;
+pub mod hooks;
 pub mod identity;
 pub mod idle;
 pub mod inputs;

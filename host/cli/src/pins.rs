@@ -12,8 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::graph_file::GraphFile;
-use crate::preflight::Plan;
+use crate::preflight::{Plan, PlannedNode};
 use crate::texts::{self, Text};
+
+/// What stands before the names of hooks among the grants: nodes are never called that.
+pub(crate) const HOOK: &str = "hook:";
+
+fn grant_name(node: &PlannedNode) -> String {
+    if node.hook.is_some() { format!("{HOOK}{}", node.name) } else { node.name.clone() }
+}
 
 /// What a run is pinned to. Its digest stands in every checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +44,9 @@ pub struct Pins {
     pub manifest_text: Digest,
     /// What the manifest allowed.
     pub manifest: Digest,
+    /// The text of the project's and the user's hooks that is kept, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks_text: Option<Digest>,
     /// The engine.
     pub engine: Digest,
     /// The graphs inside the graph, by item id.
@@ -82,6 +92,7 @@ impl Pins {
             graphs: BTreeMap::new(),
             components: BTreeMap::new(),
             texts: BTreeMap::new(),
+            hooks_text: None,
             signers: BTreeMap::new(),
             grants: BTreeMap::new(),
         }
@@ -137,7 +148,8 @@ impl Pins {
         let grants = plan
             .nodes
             .iter()
-            .filter_map(|node| node.grant.as_ref().map(|grant| (node.name.clone(), grant.digest())));
+            .chain(&plan.hooks)
+            .filter_map(|node| node.grant.as_ref().map(|grant| (grant_name(node), grant.digest())));
         self.grants = grants.collect();
     }
 

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::capability::{EffectiveGrant, Manifest, Refusal, capability_name};
 use graph_core::digest::Digest;
-use graph_core::graph::{Action, Graph, ItemType, Node, NodeIndex, Primary};
+use graph_core::graph::{Action, Graph, ItemType, Node, NodeCapabilities, NodeIndex, NodeLimits, Primary};
+use graph_core::hook::{Hook, HookAction, HookEvent, is_control_item};
 use graph_core::schema::InputSchema;
 use graph_core::trust::{Standing, TextStanding};
 use graph_core::walker::Graphs;
@@ -28,22 +29,26 @@ use crate::texts::Text;
 pub struct Plan {
     /// The nodes with an action, in document order.
     pub nodes: Vec<PlannedNode>,
+    /// The hooks that dispatch an item, in the order in which they are asked.
+    pub hooks: Vec<PlannedNode>,
     /// The items that they name, by id.
     pub items: BTreeMap<String, Result<Admitted, PlanProblem>>,
     /// The knowledge and directives that they name, by type and id.
     pub texts: BTreeMap<(&'static str, String), Result<Arc<Text>, PlanProblem>>,
 }
 
-/// A node with an action.
+/// A node with an action, or a hook with one.
 pub struct PlannedNode {
     /// Where it is.
     pub scope: Scope,
-    /// Its place in its graph.
+    /// Its place in its graph; of a hook it means nothing.
     pub index: NodeIndex,
     /// Its name; in a child graph the path of nodes to it.
     pub name: String,
     /// The item is a graph.
     pub is_graph: bool,
+    /// When the hook is asked, if it is one.
+    pub hook: Option<HookEvent>,
     /// The item, or the template that gives it.
     pub item: PlannedId,
     /// Whether the manifest permits the dispatch; not known for a template.
@@ -128,25 +133,41 @@ impl std::fmt::Debug for PlannedNode {
     }
 }
 
-impl Plan {
-    /// Works out what a graph is about to do. Compiling what is in no cache takes time.
-    pub async fn make(graph: &Arc<Graph>, graphs: &Graphs, components: &Components) -> Self {
-        Self::make_for(graph, graphs, components, |_| true).await
+impl PlannedNode {
+    /// `node` or `hook`.
+    pub const fn kind(&self) -> &'static str {
+        if self.hook.is_some() { "hook" } else { "node" }
     }
 
-    /// As [`Plan::make`], for those nodes alone whose action is `wanted`.
+    /// What it is, for messages.
+    pub fn subject(&self) -> String {
+        match self.hook {
+            Some(event) => format!("hook `{}` ({event})", printable(&self.name)),
+            None => format!("node `{}`", printable(&self.name)),
+        }
+    }
+}
+
+impl Plan {
+    /// Works out what a graph is about to do, with the hooks from outside of it. Compiling what is in no cache takes time.
+    pub async fn make(graph: &Arc<Graph>, graphs: &Graphs, outer: &[Hook], components: &Components) -> Self {
+        Self::make_for(graph, graphs, outer, components, |_| true).await
+    }
+
+    /// As [`Plan::make`], for those nodes and hooks alone whose action is `wanted`.
     pub async fn make_for(
         graph: &Arc<Graph>,
         graphs: &Graphs,
+        outer: &[Hook],
         components: &Components,
         wanted: impl Fn(&Action) -> bool,
     ) -> Self {
         let mut items = BTreeSet::new();
-        // The nodes of these items, with the graph that each is in.
+        // The nodes and hooks of these items, with the graph that each is in.
         let mut named = Vec::new();
         let mut texts = BTreeMap::new();
         let mut schemas = HashMap::new();
-        let mut nodes = Vec::new();
+        let (mut nodes, mut hooks) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         let mut waiting = VecDeque::from([Inside {
             graph: Arc::clone(graph),
@@ -163,7 +184,7 @@ impl Plan {
             for (index, node) in inside.graph.indexed() {
                 let Some(action) = node.action.as_ref() else { continue };
                 if let Some(child) = inside.child(node, action, graphs) {
-                    let mut planned = outline(index, node, action, &inside);
+                    let mut planned = outline(index, &node.name, action, &inside);
                     planned.is_graph = true;
                     planned.problems.extend(unfit(action, &child.graph));
                     if planned.dispatch != Some(false) {
@@ -172,35 +193,56 @@ impl Plan {
                     nodes.push(planned);
                     continue;
                 }
-                if !wanted(action) {
+                if !wanted(action) || is_built_in(action) {
                     continue;
                 }
-                let mut planned = outline(index, node, action, &inside);
-                if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
-                    texts::look_at(components, action, &mut planned, &mut texts);
-                } else if let PlannedId::Literal(id) = &planned.item {
-                    items.insert(id.clone());
-                    named.push((nodes.len(), Arc::clone(&inside)));
+                let mut planned = outline(index, &node.name, action, &inside);
+                if look(components, action, &mut planned, &mut items, &mut texts) {
+                    named.push(Named { inside: Arc::clone(&inside), hook: None, at: nodes.len() });
                 }
                 nodes.push(planned);
             }
+            for (place, hook) in inside.graph.hooks.iter().chain(outer).enumerate() {
+                let HookAction::Item(action) = &hook.action else { continue };
+                if !wanted(action) || is_built_in(action) {
+                    continue;
+                }
+                let planned = outline(NodeIndex(0), &hook.name, action, &inside);
+                let mut planned = PlannedNode { hook: Some(hook.event), ..planned };
+                if names_graph(action, graphs) {
+                    planned.problems.push(Error::invalid("a hook runs no graph; name a component").into());
+                } else if look(components, action, &mut planned, &mut items, &mut texts) {
+                    named.push(Named { inside: Arc::clone(&inside), hook: Some(place), at: hooks.len() });
+                }
+                hooks.push(planned);
+            }
         }
         let items = admit_all(components, items);
-        for (at, inside) in named {
-            let planned: &mut PlannedNode = &mut nodes[at];
-            let node = inside.graph.node(planned.index);
-            let (PlannedId::Literal(id), Some(action)) = (&planned.item, node.action.as_ref()) else {
-                continue;
+        for Named { inside, hook, at } in named {
+            let planned: &mut PlannedNode = if hook.is_some() { &mut hooks[at] } else { &mut nodes[at] };
+            let (action, used) = match hook {
+                Some(place) => {
+                    match inside.graph.hooks.iter().chain(outer).nth(place).map(|hook| &hook.action) {
+                        Some(HookAction::Item(action)) => (action, inside.used(None, inside.graph.limits)),
+                        _ => continue,
+                    }
+                }
+                None => {
+                    let node = inside.graph.node(planned.index);
+                    let Some(action) = node.action.as_ref() else { continue };
+                    (action, inside.used(node.capabilities.as_ref(), node.limits))
+                }
             };
+            let PlannedId::Literal(id) = &planned.item else { continue };
             match items.get(id) {
                 Some(Ok(admitted)) => {
-                    look_at(components, admitted, &inside, node, action, planned, &mut schemas).await;
+                    look_at(components, admitted, used, action, planned, &mut schemas).await;
                 }
                 Some(Err(problem)) => planned.problems.push(problem.clone()),
                 None => {}
             }
         }
-        Self { nodes, items, texts }
+        Self { nodes, hooks, items, texts }
     }
 
     /// The nodes that use each component, by item id.
@@ -214,16 +256,21 @@ impl Plan {
         users
     }
 
-    /// Nodes whose dispatch the manifest does not permit.
+    /// Nodes and hooks whose dispatch the manifest does not permit.
     pub fn not_permitted(&self) -> impl Iterator<Item = &PlannedNode> {
-        self.nodes.iter().filter(|node| node.dispatch == Some(false))
+        self.all().filter(|node| node.dispatch == Some(false))
+    }
+
+    /// Nodes, then hooks.
+    fn all(&self) -> impl Iterator<Item = &PlannedNode> {
+        self.nodes.iter().chain(&self.hooks)
     }
 
     /// What will be denied when a node comes to it, and what nobody vouches for.
     pub fn notices(&self) -> Vec<String> {
         let denied = self.not_permitted().map(|node| {
             let capability = node.capability.as_deref().unwrap_or_default();
-            format!("node `{}` will be denied: the manifest does not permit `{capability}`", node.name)
+            format!("{} will be denied: the manifest does not permit `{capability}`", node.subject())
         });
         let texts = self.texts.values().filter_map(|text| text.as_ref().ok());
         let unsigned = texts.filter(|text| !matches!(text.standing, TextStanding::Signed { .. }));
@@ -241,7 +288,7 @@ impl Plan {
         if nothing_could_run {
             return self.missing();
         }
-        let allowed = self.nodes.iter().filter(|node| node.dispatch != Some(false));
+        let allowed = self.all().filter(|node| node.dispatch != Some(false));
         let refusals: Vec<_> = allowed
             .flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())))
             .collect();
@@ -258,10 +305,8 @@ impl Plan {
 
     /// Everything that is missing, for `--plan`.
     pub fn missing(&self) -> Vec<(&PlannedNode, PlanProblem)> {
-        let problems = self
-            .nodes
-            .iter()
-            .flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())));
+        let problems =
+            self.all().flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())));
         self.not_permitted().map(|node| (node, not_permitted(node))).chain(problems).collect()
     }
 
@@ -270,18 +315,21 @@ impl Plan {
         let refusals = self.refusals();
         let (_, first) = refusals.first()?;
         let mut message = "the run was refused before it started".to_owned();
-        let mut groups: Vec<(&PlanProblem, Vec<String>)> = Vec::new();
+        let mut groups: Vec<(&PlanProblem, bool, Vec<String>)> = Vec::new();
         for (node, problem) in &refusals {
             let name = format!("`{}`", printable(&node.name));
-            match groups.iter_mut().find(|(known, _)| known.message == problem.message) {
-                Some((_, names)) => names.push(name),
-                None => groups.push((problem, vec![name])),
+            let of_hook = node.hook.is_some();
+            let same = |known: &PlanProblem, hook: bool| known.message == problem.message && hook == of_hook;
+            match groups.iter_mut().find(|(known, hook, _)| same(known, *hook)) {
+                Some((_, _, names)) => names.push(name),
+                None => groups.push((problem, of_hook, vec![name])),
             }
         }
         let mut seen = Vec::new();
-        for (problem, names) in &groups {
+        for (problem, of_hook, names) in &groups {
+            let kind = if *of_hook { "hook" } else { "node" };
             let plural = if names.len() == 1 { "" } else { "s" };
-            let _ = write!(message, "\n- node{plural} {}: {}", names.join(", "), problem.message);
+            let _ = write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), problem.message);
             let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
             if let Some(lines) = lines.filter(|lines| !seen.contains(lines)) {
                 for line in lines.trim_end().lines() {
@@ -291,7 +339,7 @@ impl Plan {
             }
         }
         let denied = refusals.iter().any(|(_, problem)| problem.exit == Exit::Denied);
-        let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(&node.name)).collect();
+        let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(node)).collect();
         let error = Error::new(first.exit, first.code, message).details(json!({ "refusals": details }));
         Some(if denied { error.help(format!("see what the graph needs: {suggest}")) } else { error })
     }
@@ -306,31 +354,28 @@ impl Plan {
                 Err(problem) => json!({ "id": id, "error": problem.message }),
             })
             .collect();
-        let nodes: Vec<_> = self
-            .nodes
-            .iter()
-            .map(|node| {
-                let (item, template) = match &node.item {
-                    PlannedId::Literal(id) => (Some(id), None),
-                    PlannedId::Template(text) => (None, Some(text)),
-                };
-                json!({
-                    "node": node.name,
-                    "item": item,
-                    "template": template,
-                    "capability": node.capability,
-                    "dispatch": match node.dispatch {
-                        Some(true) => "permitted",
-                        Some(false) => "missing",
-                        None => "known when it is dispatched",
-                    },
-                    "grant": node.grant,
-                    "is_graph": node.is_graph,
-                })
+        let describe = |node: &PlannedNode| {
+            let (item, template) = match &node.item {
+                PlannedId::Literal(id) => (Some(id), None),
+                PlannedId::Template(text) => (None, Some(text)),
+            };
+            json!({
+                node.kind(): node.name,
+                "item": item,
+                "template": template,
+                "capability": node.capability,
+                "dispatch": match node.dispatch {
+                    Some(true) => "permitted",
+                    Some(false) => "missing",
+                    None => "known when it is dispatched",
+                },
+                "grant": node.grant,
+                "is_graph": node.is_graph,
             })
-            .collect();
-        let missing: Vec<_> =
-            self.missing().iter().map(|(node, problem)| problem.to_json(&node.name)).collect();
+        };
+        let nodes: Vec<_> = self.nodes.iter().map(describe).collect();
+        let hooks: Vec<_> = self.hooks.iter().map(describe).collect();
+        let missing: Vec<_> = self.missing().iter().map(|(node, problem)| problem.to_json(node)).collect();
         let texts: Vec<_> = self
             .texts
             .iter()
@@ -346,14 +391,14 @@ impl Plan {
                 Err(problem) => json!({ "item_type": item_type, "id": id, "error": problem.message }),
             })
             .collect();
-        json!({ "items": items, "texts": texts, "nodes": nodes, "missing": missing })
+        json!({ "items": items, "texts": texts, "nodes": nodes, "hooks": hooks, "missing": missing })
     }
 }
 
 impl PlanProblem {
-    fn to_json(&self, node: &str) -> Value {
+    fn to_json(&self, node: &PlannedNode) -> Value {
         json!({
-            "node": node,
+            node.kind(): node.name,
             "code": self.code,
             "message": self.message,
             "interface": self.interface,
@@ -405,8 +450,12 @@ impl Inside {
         Scope { graph: self.graph.digest, narrowing: self.manifest.narrowing().to_owned() }
     }
 
-    fn path_of(&self, node: &Node) -> String {
-        if self.path.is_empty() { node.name.clone() } else { format!("{}/{}", self.path, node.name) }
+    fn used<'a>(&'a self, capabilities: Option<&'a NodeCapabilities>, limits: NodeLimits) -> Use<'a> {
+        Use { manifest: &self.manifest, capabilities, limits }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 
     /// Whether the manifest permits a dispatch. What a node's own `capabilities` leave out is the walker's to deny.
@@ -423,7 +472,7 @@ impl Inside {
         let graph = graphs.get(id.split_once('@').map_or(id, |(id, _)| id))?;
         let memory = node.limits.memory.or(self.graph.limits.memory);
         let manifest = self.manifest.narrowed(node.capabilities.as_ref(), memory);
-        Some(Self { graph: Arc::clone(graph), manifest: Arc::new(manifest), path: self.path_of(node) })
+        Some(Self { graph: Arc::clone(graph), manifest: Arc::new(manifest), path: self.path_of(&node.name) })
     }
 }
 
@@ -476,8 +525,29 @@ fn admit_all(
     })
 }
 
-/// What a node's entry alone says.
-fn outline(index: NodeIndex, node: &Node, action: &Action, inside: &Inside) -> PlannedNode {
+/// Whether an action names a graph by a written-out id.
+fn names_graph(action: &Action, graphs: &Graphs) -> bool {
+    let id = action.item_id.literal().and_then(Value::as_str);
+    (action.primary, action.item_type) == (Primary::Execute, ItemType::Tool)
+        && id.is_some_and(|id| graphs.contains_key(id.split_once('@').map_or(id, |(id, _)| id)))
+}
+
+/// What bounds a component where it is used.
+#[derive(Clone, Copy)]
+struct Use<'a> {
+    manifest: &'a Manifest,
+    capabilities: Option<&'a NodeCapabilities>,
+    limits: NodeLimits,
+}
+
+/// Whether it is the item that the host carries out itself.
+pub(crate) fn is_built_in(action: &Action) -> bool {
+    let id = action.item_id.literal().and_then(Value::as_str);
+    id.is_some_and(|id| is_control_item(action.primary, action.item_type, id))
+}
+
+/// What an entry alone says.
+fn outline(index: NodeIndex, name: &str, action: &Action, inside: &Inside) -> PlannedNode {
     let literal = match action.item_id.literal() {
         // A search over everything.
         Some(Value::Null) if action.primary == Primary::Search => Some(""),
@@ -495,8 +565,9 @@ fn outline(index: NodeIndex, node: &Node, action: &Action, inside: &Inside) -> P
     PlannedNode {
         scope: inside.scope(),
         index,
-        name: inside.path_of(node),
+        name: inside.path_of(name),
         is_graph: false,
+        hook: None,
         item,
         dispatch,
         capability,
@@ -506,17 +577,43 @@ fn outline(index: NodeIndex, node: &Node, action: &Action, inside: &Inside) -> P
     }
 }
 
+/// A node or a hook whose item is yet to be looked at.
+struct Named {
+    /// The graph that it is in.
+    inside: Arc<Inside>,
+    /// Its place among the hooks of its graph and those from outside, if it is one.
+    hook: Option<usize>,
+    /// Its place in the plan.
+    at: usize,
+}
+
+/// Looks at the text that an action uses, or takes note of its item. Whether it is an item that is known by its id.
+fn look(
+    components: &Components,
+    action: &Action,
+    planned: &mut PlannedNode,
+    items: &mut BTreeSet<String>,
+    texts: &mut texts::Texts,
+) -> bool {
+    if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
+        texts::look_at(components, action, planned, texts);
+        return false;
+    }
+    let PlannedId::Literal(id) = &planned.item else { return false };
+    items.insert(id.clone());
+    true
+}
+
 /// Grants, links and checks the params of a component at one node.
 async fn look_at(
     components: &Components,
     admitted: &Admitted,
-    inside: &Inside,
-    node: &Node,
+    used: Use<'_>,
     action: &Action,
     planned: &mut PlannedNode,
     schemas: &mut HashMap<String, Option<InputSchema>>,
 ) {
-    match components.grant(admitted, &inside.manifest, node) {
+    match components.grant(admitted, used.manifest, used.capabilities, used.limits) {
         Ok(grant) => {
             match components.engine.prepare(&admitted.loaded, &grant) {
                 Ok(ready) => planned.ready = Some(ready),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use graph_core::record::{InterruptRecord, RunError, Status};
+use graph_core::record::{HookSummary, InterruptRecord, RunError, Status};
 use graph_core::time::Timestamp;
 use graph_core::walker::{ChannelChange, Notice, Summary};
 use serde_json::{Value, json};
@@ -194,6 +194,11 @@ impl Observer for Progress {
                     ));
                 }
             }
+            Notice::HookFinished(hook) => {
+                if let Some(line) = hook_line(hook) {
+                    self.line(&line);
+                }
+            }
             Notice::ChildStarted { path, graph, .. } => self.line(&format!(
                 "      {} {}  {}",
                 styled(output::DIM, "└"),
@@ -208,6 +213,7 @@ impl Observer for Progress {
                 }
                 Notice::Retrying { .. }
                 | Notice::TaskFinished { failure: Some(_), .. }
+                | Notice::HookFinished(_)
                 | Notice::Warning(_) => self.notice(at, notice),
                 _ => {}
             },
@@ -229,6 +235,19 @@ pub fn step_line(step: u64, names: &[String], fuel: u64, took: Option<&str>, cha
         let _ = write!(line, "  {}", styled(output::DIM, changed));
     }
     line
+}
+
+/// A line about a hook that has changed how the run goes on, or failed; nothing about others.
+pub fn hook_line(hook: &HookSummary) -> Option<String> {
+    let (style, mark, came_to) = match (&hook.failure, &hook.control) {
+        (Some(failure), _) => {
+            (output::BAD, "✗", format!("{}: {}", failure.category, one_line(&failure.message, 200)))
+        }
+        (None, Some(control)) => (output::CAUTION, "⚑", control.action.to_string()),
+        (None, None) => return None,
+    };
+    let name = one_line(&hook.hook, 40);
+    Some(format!("      {} hook {name} ({}) {came_to}", styled(style, mark), hook.event))
 }
 
 /// What a run came to, in a line: `✓ completed: 3 steps, 1.2M fuel, 35.1 ms`.

@@ -109,7 +109,8 @@ pub async fn reopen(
     components.log = Some(TrustLog::of(&context.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
-    let plan = Plan::make(&graph, &graphs, &components).await;
+    let hooks = kept.hooks(&*store)?;
+    let plan = Plan::make(&graph, &graphs, &hooks.hooks, &components).await;
     pins.of_plan(&plan);
     if let Some(error) = not_let_in(&run, &kept.pins, &plan)
         .or_else(|| signer_revoked(&run, &kept.pins, &pins, &components.trust, now()))
@@ -136,7 +137,11 @@ pub async fn reopen(
     let standing = standing(restored.as_ref().map(|tree| &tree.root));
     let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
-    let mut setup = Setup { pins: pins_digest, ..setup(&row, &components.manifest, &graphs, inputs.clone()) };
+    let mut setup = Setup {
+        pins: pins_digest,
+        hooks: hooks.hooks,
+        ..setup(&row, &components.manifest, &graphs, inputs.clone())
+    };
     // Of a run that begins anew nothing says yet what it is pinned to.
     if pins_digest != row.pins && !from_the_start {
         setup.accepted.push(Accepted {
@@ -317,6 +322,7 @@ pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>
         initial_state: Map::new(),
         manifest: Arc::clone(manifest),
         graphs: Arc::clone(graphs),
+        hooks: Arc::default(),
         seed: row.seed,
         pins: row.pins,
         accepted: Vec::new(),

@@ -110,6 +110,7 @@ fn restore_one(
         match opened {
             Record::Task(task) if task.checkpoint == digest => restored.pending.push(task),
             Record::Answers(record) if record.checkpoint == digest => restored.answers.push(record),
+            Record::Hook(record) if record.checkpoint == digest => restored.hooks.push(record),
             Record::Status(record) if record.checkpoint == digest => {
                 verifier.accepted(&record.accepted).map_err(|error| broken(run, record.sequence, &error))?;
                 restored.status = Some(record);
@@ -179,8 +180,8 @@ fn at_checkpoint(
 ) -> Result<Restored> {
     let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
     let values = store.values(run, &checkpoint.namespace, &wanted)?;
-    let (pending, answers, status) = (Vec::new(), Vec::new(), None);
-    Ok(Restored { checkpoint, digest, values, pending, answers, status, visited, warnings })
+    let (pending, answers, hooks, status) = (Vec::new(), Vec::new(), Vec::new(), None);
+    Ok(Restored { checkpoint, digest, values, pending, answers, hooks, status, visited, warnings })
 }
 
 /// A verifier of the checkpoints of a namespace, and where they begin if the host has removed what was before.

@@ -9,7 +9,7 @@ use graph_core::node::{Category, Failure};
 use graph_core::record::{ErrorCode, Place, Status};
 use graph_core::trust::SigningKey;
 use graph_core::walker::{
-    Earlier, Edit, Event, HandleError, Restored, RunTree, Summary, TaskReport, TaskSpec, Update,
+    Earlier, Edit, Event, HandleError, Restored, RunTree, Setup, Summary, TaskReport, TaskSpec, Update,
 };
 use graph_store::{CheckpointStore, NewRun, RunRow};
 use serde_json::Value;
@@ -72,6 +72,7 @@ pub async fn update(
     let restored = runs::restore(&*store, &run, key.verifying_key())?.ok_or_else(|| nothing_stored(&run))?;
     pinned_by(&mut row, &restored.root);
     let kept = Kept::read(&*store, &row)?;
+    let hooks = kept.hooks(&*store)?.hooks;
     let graph = Arc::new(kept.graph);
     let back_to = match back_to {
         None => None,
@@ -86,12 +87,9 @@ pub async fn update(
             }
         }
     };
-    let setup = resume::setup(
-        &row,
-        &Arc::new(kept.manifest),
-        &Arc::new(kept.graphs),
-        inputs(&*store, &restored.root)?,
-    );
+    let inputs_now = inputs(&*store, &restored.root)?;
+    let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
+    let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
     let walker = resume::walker(&graph, setup, Some(restored))?;
     let event = Event::Updated(Box::new(Update { edit, back_to }));
     let summary = drive(walker, &row, store, key, event).await?;
@@ -122,8 +120,10 @@ pub async fn fork(
     (row.created_at, row.updated_at) = (at, at);
     let kept = Kept::read(&*store, &row)?;
     row.manifest = kept.pins.manifest;
+    let hooks = kept.hooks(&*store)?.hooks;
     let graph = Arc::new(kept.graph);
-    let setup = resume::setup(&row, &Arc::new(kept.manifest), &Arc::new(kept.graphs), inputs(&*store, &of)?);
+    let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
+    let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
     let walker = || {
         RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone())
             .map_err(|error| Error::integrity(format!("run {} cannot be restored: {error}", origin.run_id)))

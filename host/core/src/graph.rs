@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::condition::Condition;
 use crate::digest::Digest;
+use crate::hook::Hook;
 use crate::node::Category;
 use crate::template::ValueTemplate;
 
@@ -63,6 +64,8 @@ pub struct Graph {
     pub limits: NodeLimits,
     /// The run's output; `None` is the state without keys that begin with `_`.
     pub output: Option<ValueTemplate>,
+    /// The graph's own hooks, in document order.
+    pub hooks: Vec<Hook>,
 }
 
 impl Graph {

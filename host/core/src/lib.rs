@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod digest;
 pub mod document;
 pub mod graph;
+pub mod hook;
 pub mod id;
 pub mod json;
 pub mod limits;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use graph_core::graph::Durability;
+use graph_core::record::InterruptRecord;
 use graph_core::walker::TIME_LIMIT;
 use serde_json::{Map, Value, json};
 
@@ -43,8 +45,6 @@ pub(super) fn excused(
         Some("scripts a crash itself")
     } else if undisturbed.iter().any(Undisturbed::is_out_of_time) {
         Some("comes to the run's time limit, which counts anew when a run goes on")
-    } else if !case.subgraphs.is_empty() {
-        Some("has child runs, whose dispatches the records tell by run and not by path")
     } else if session.is_partly_untracked() {
         Some("has untracked channels, which no crash leaves as they were")
     } else {
@@ -112,6 +112,23 @@ async fn cut(
 }
 
 impl Session<'_> {
+    /// The dispatches that are on record, by path.
+    fn recorded(&self) -> Result<BTreeMap<String, u64>, String> {
+        self.store.dispatches(|run, namespace| {
+            self.doubles
+                .path_of_child(run, namespace)
+                .ok_or_else(|| format!("there are records of a child run in `{namespace}` that never began"))
+        })
+    }
+
+    /// Whether the run has ended and its records say nothing of its child runs: under `exit` nothing of those is stored
+    /// that the last boundary has made history.
+    fn has_forgotten_children(&self) -> Result<bool, String> {
+        let exits = self.started.as_ref().is_some_and(|started| started.setup.durability == Durability::Exit);
+        let summary = self.stored_summary()?;
+        Ok(exits && summary.is_some_and(|summary| summary.status.is_end()))
+    }
+
     /// Performs an operation up to a persisted write, drops the driver there, and goes on from what is stored as
     /// whoever finds the run would. `None`: what the records ask first is for a later step of the script to answer.
     async fn perform_cut(
@@ -121,7 +138,8 @@ impl Session<'_> {
         intended: &Actual,
     ) -> Result<Option<Actual>, String> {
         let cancelled = self.cancel;
-        let (dispatched, recorded) = (self.doubles.dispatches(None), self.store.dispatches()?);
+        let asked_before = self.stored_summary()?.map(|summary| summary.interrupts).unwrap_or_default();
+        let (dispatched, recorded) = (self.doubles.by_path(), self.recorded()?);
         self.crash = Some(write);
         self.perform(operation).await?;
         if !self.store.is_broken() {
@@ -130,53 +148,70 @@ impl Session<'_> {
             ));
         }
         // A dispatch that no record knows of is lost and comes again; one that a record knows of must not.
-        self.doubles.set_dispatches(gained(dispatched, &recorded, self.store.dispatches()?));
+        let performed = self.doubles.by_path();
+        let kept = if self.has_forgotten_children()? {
+            performed
+        } else {
+            gained(&dispatched, &performed, &recorded, &self.recorded()?)
+        };
+        self.doubles.set_dispatches(kept);
+        self.doubles.lose_children(&self.run, &self.store.task_dispatches(&self.run)?);
         let stored = self.actual(self.stored_summary()?.as_ref(), None)?;
         if differences(intended, &stored).is_empty() {
             return Ok(Some(stored));
         }
         // A wish to cancel is lost with the process that it was told to.
         self.cancel = cancelled;
-        let resumed = self.go_on(&ResumeOptions::default()).await?;
-        let is_asked =
+        let Operation::Resume(options) = operation else {
+            return self.go_on(&ResumeOptions::default()).await.map(Some);
+        };
+        // Whoever finds the run answers what it asks, and else lets it go on.
+        let rest = still_open(options, &stored, &asked_before).unwrap_or_default();
+        let resumed = self.go_on(&rest).await?;
+        let is_refused =
             resumed.error.as_ref().is_some_and(|error| error.refused && error.code == "answer_needed");
-        match operation {
-            Operation::Resume(options) if is_asked => match still_open(options, &resumed) {
-                Some(rest) => self.go_on(&rest).await.map(Some),
-                None => Ok(None),
-            },
-            _ => Ok(Some(resumed)),
+        if !is_refused && differences(intended, &resumed).is_empty() {
+            return Ok(Some(resumed));
+        }
+        match still_open(options, &resumed, &asked_before) {
+            Some(rest) => self.go_on(&rest).await.map(Some),
+            None if is_refused => Ok(None),
+            None => Ok(Some(resumed)),
         }
     }
 }
 
-/// What an operation's answers leave to say when some of them were kept.
-fn still_open(options: &ResumeOptions, asked: &Actual) -> Option<ResumeOptions> {
-    if options.answer.is_some() {
-        return Some(ResumeOptions { answer: options.answer.clone(), ..ResumeOptions::default() });
-    }
+/// What an operation leaves to say when some of what was asked `before` it is asked still.
+fn still_open(options: &ResumeOptions, asked: &Actual, before: &[InterruptRecord]) -> Option<ResumeOptions> {
     let asked = asked.result["interrupts"].as_array()?;
-    let is_open = |name: &str| asked.iter().any(|one| one["id"] == name || one["node"] == name);
-    let answers: BTreeMap<_, _> = options
-        .answers
-        .iter()
-        .flatten()
-        .filter(|(name, _)| is_open(name))
-        .map(|(n, v)| (n.clone(), v.clone()))
-        .collect();
+    let open: Vec<&InterruptRecord> =
+        before.iter().filter(|one| asked.iter().any(|again| again["id"] == one.id.as_str())).collect();
+    let Some(answers) = &options.answers else {
+        // A bare answer is for the only question, and no answer at all passes a pause.
+        let rest = ResumeOptions { answer: options.answer.clone(), ..ResumeOptions::default() };
+        return (!open.is_empty()).then_some(rest);
+    };
+    let is_open = |name: &str| open.iter().any(|one| one.id == name || one.node == name);
+    let answers: BTreeMap<_, _> =
+        answers.iter().filter(|(name, _)| is_open(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
     (!answers.is_empty()).then(|| ResumeOptions { answers: Some(answers), ..ResumeOptions::default() })
 }
 
-/// Dispatches before the operation, and those of it that are on record.
+/// Dispatches before the operation, and those of it that are on record. What a record counts and nobody performed, as
+/// where a task failed before its dispatch, is no dispatch of a case.
 fn gained(
-    mut dispatched: BTreeMap<String, u64>,
     before: &BTreeMap<String, u64>,
-    after: BTreeMap<String, u64>,
+    performed: &BTreeMap<String, u64>,
+    recorded_before: &BTreeMap<String, u64>,
+    recorded: &BTreeMap<String, u64>,
 ) -> BTreeMap<String, u64> {
-    for (node, count) in after {
-        let gained = count.saturating_sub(before.get(&node).copied().unwrap_or(0));
+    let count = |counts: &BTreeMap<String, u64>, path: &str| counts.get(path).copied().unwrap_or(0);
+    let mut dispatched = before.clone();
+    for path in performed.keys() {
+        let performed = count(performed, path).saturating_sub(count(before, path));
+        let gained = count(recorded, path).saturating_sub(count(recorded_before, path)).min(performed);
         if gained > 0 {
-            *dispatched.entry(node).or_default() += gained;
+            *dispatched.entry(path.clone()).or_default() += gained;
         }
     }
     dispatched
@@ -255,16 +290,27 @@ mod tests {
         let counts = |pairs: &[(&str, u64)]| -> BTreeMap<String, u64> {
             pairs.iter().map(|(node, count)| ((*node).to_owned(), *count)).collect()
         };
-        let (dispatched, before) = (counts(&[("a", 3), ("b", 1)]), counts(&[("a", 2), ("b", 1)]));
-        // One of `a` is known to the records since, and the first of `c`; what was under way is not.
-        let after = counts(&[("a", 3), ("b", 1), ("c", 1)]);
-        assert_eq!(gained(dispatched, &before, after), counts(&[("a", 4), ("b", 1), ("c", 1)]));
+        let (before, recorded_before) = (counts(&[("a", 3), ("b", 1)]), counts(&[("a", 2), ("b", 1)]));
+        let performed = counts(&[("a", 5), ("b", 2), ("c", 1)]);
+        // One of `a` is known to the records since, and the first of `c`; what was under way is not, and nobody has
+        // performed what the records say of `d`.
+        let recorded = counts(&[("a", 3), ("b", 1), ("c", 1), ("d", 1)]);
+        assert_eq!(
+            gained(&before, &performed, &recorded_before, &recorded),
+            counts(&[("a", 4), ("b", 1), ("c", 1)])
+        );
     }
 
     #[test]
     fn only_what_is_still_asked_is_answered_again() {
+        let question = |id: &str, node: &str| InterruptRecord {
+            id: id.to_owned(),
+            node: node.to_owned(),
+            payload: json!("?").into(),
+        };
+        let before = [question("1.0/0", "a"), question("1.1/0", "b"), question("1.2/0", "d")];
         let asked = actual(
-            json!({ "interrupts": [{ "id": "1.0/0", "node": "a" }, { "id": "1.1/0", "node": "b" }] }),
+            json!({ "interrupts": [{ "id": "1.0/0", "node": "a" }, { "id": "1.1/0", "node": "b" }, { "id": "1.2/1", "node": "d" }] }),
             1,
         );
         let answers = |names: &[&str]| ResumeOptions {
@@ -272,11 +318,15 @@ mod tests {
             ..ResumeOptions::default()
         };
         let rest = |names: &[&str]| {
-            still_open(&answers(names), &asked)
+            still_open(&answers(names), &asked, &before)
                 .map(|rest| rest.answers.unwrap().into_keys().collect::<Vec<_>>())
         };
         assert_eq!(rest(&["1.0/0", "b", "c"]), Some(vec!["1.0/0".to_owned(), "b".to_owned()]));
         assert_eq!(rest(&["c"]), None);
+        // The next question of the same node is another one.
+        assert_eq!(rest(&["d"]), None);
+        assert!(still_open(&ResumeOptions::default(), &asked, &before).is_some());
+        assert!(still_open(&ResumeOptions::default(), &asked, &[]).is_none());
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
+use graph_core::document::load_hook_list;
 use graph_core::graph::Durability;
+use graph_core::hook::{Hook, HookLayer};
 use graph_core::record::Place;
 use graph_core::walker::Edit;
 use graph_core::yaml::{self, Fields, Node, Yaml};
@@ -30,6 +33,8 @@ pub struct Case {
     pub items_dir: Option<PathBuf>,
     /// The doubles, by item id.
     pub items: BTreeMap<String, Double>,
+    /// The hooks of the project, then those of the user.
+    pub hooks: Arc<Vec<Hook>>,
     /// What may be dispatched.
     pub caps: Vec<String>,
     /// The operations, in order.
@@ -151,6 +156,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         || vec!["execute.tool.*".to_owned()],
         |patterns| patterns.into_iter().map(|(pattern, _)| pattern.to_owned()).collect(),
     );
+    let hooks = fields.filled("hooks").map(|hooks| read_hooks(hooks, text, problems)).unwrap_or_default();
     let script = fields
         .required("script")
         .and_then(|script| script.list("`script`", problems))
@@ -165,6 +171,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         subgraphs,
         items_dir,
         items,
+        hooks,
         caps,
         script,
     })
@@ -215,6 +222,20 @@ fn read_items(items: &Node, text: &str, problems: &Problems) -> BTreeMap<String,
         }
     }
     doubles
+}
+
+/// `hooks: {project: [..], infra: [..]}`: what a run finds in `.ai/hooks.yaml` and in the user's `hooks.yaml`. A
+/// graph's own stand in the graph.
+fn read_hooks(node: &Node, text: &str, problems: &Problems) -> Arc<Vec<Hook>> {
+    let Some(mut fields) = Fields::open(node, "`hooks`", problems) else { return Arc::default() };
+    let mut hooks = Vec::new();
+    for (key, layer) in [("project", HookLayer::Project), ("infra", HookLayer::Infra)] {
+        if let Some(list) = fields.filled(key) {
+            hooks.extend(load_hook_list(list, text, layer, problems));
+        }
+    }
+    fields.finish();
+    Arc::new(hooks)
 }
 
 fn read_step(step: &Node, problems: &Problems) -> Option<Step> {

@@ -14,6 +14,7 @@ use graph_core::yaml::{Fields, Node};
 use serde_json::{Map, Value};
 
 use super::document::span_of;
+use super::store::task_of_child;
 
 /// What templates inside a double can read.
 const ROOTS: [&str; 7] = ["params", "node", "attempt", "superstep", "argument", "answers", "call"];
@@ -185,9 +186,32 @@ pub(super) struct Doubles {
 #[derive(Debug, Default)]
 struct Counts {
     calls: BTreeMap<String, u64>,
+    /// By the path of nodes from the root graph.
     dispatches: BTreeMap<String, u64>,
-    /// The calls of the operation under way: the task, its attempt, and how many answers it had.
-    answered: BTreeMap<(String, u32, usize), u64>,
+    /// Child runs, by run and namespace.
+    children: BTreeMap<(String, String), ChildCount>,
+    /// The calls of the operation under way.
+    answered: BTreeMap<CallKey, u64>,
+}
+
+/// What is known of a child run.
+#[derive(Debug, Default)]
+struct ChildCount {
+    /// The path of nodes to the one that started it.
+    path: String,
+    /// How often it has begun or gone on.
+    begun: u32,
+}
+
+/// Tells one call from another.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CallKey {
+    task: String,
+    attempt: u32,
+    /// How many answers it had.
+    answers: usize,
+    /// How often the child run around it has begun or gone on: whatever its tasks do then is done anew.
+    begun: u32,
 }
 
 /// What a call of a double comes to, and after how long.
@@ -212,9 +236,14 @@ impl Doubles {
         self.items.get_key_value(item).or_else(|| self.items.get_key_value(bare))
     }
 
-    /// How often the tasks of each node were dispatched since the case began.
+    /// How often each node and each hook was dispatched since the case began, by the path of nodes to it.
+    pub(super) fn by_path(&self) -> BTreeMap<String, u64> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone()
+    }
+
+    /// The same, and by name alone what is below a node and has a name that the graph does not have.
     pub(super) fn dispatches(&self, graph: Option<&Graph>) -> BTreeMap<String, u64> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone();
+        let mut counts = self.by_path();
         let below: Vec<_> = counts
             .iter()
             .filter(|(path, _)| path.contains('/'))
@@ -238,11 +267,31 @@ impl Doubles {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches = dispatches;
     }
 
-    /// A child run begins or goes on: whatever its tasks do from now on is done anew.
-    pub(super) fn begin_child(&self, namespace: &str) {
-        let below = format!("{namespace}/");
+    /// A child run begins or goes on, which is a dispatch of the node at `path`.
+    pub(super) fn begin_child(&self, run: &str, namespace: &str, path: &str) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.answered.retain(|(task, ..), _| !task.starts_with(&below));
+        let child = counts.children.entry((run.to_owned(), namespace.to_owned())).or_default();
+        path.clone_into(&mut child.path);
+        child.begun += 1;
+        drop(counts);
+        self.count(path);
+    }
+
+    /// A run goes on from its records, which know of so many dispatches of each task under way: those that they do not
+    /// know of come again.
+    pub(super) fn lose_children(&self, run: &str, known: &BTreeMap<String, u32>) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((of, namespace), child) in &mut counts.children {
+            if of == run {
+                child.begun = known.get(task_of_child(namespace)).copied().unwrap_or(0);
+            }
+        }
+    }
+
+    /// The path of the node that started the child run in a namespace.
+    pub(super) fn path_of_child(&self, run: &str, namespace: &str) -> Option<String> {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.children.get(&(run.to_owned(), namespace.to_owned())).map(|child| child.path.clone())
     }
 
     /// Counts a dispatch of a node, by the path of nodes to it.
@@ -256,11 +305,18 @@ impl Doubles {
         let (id, double) = self.find(&spec.item_id)?;
         let call = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            let Counts { calls, answered, .. } = &mut *counts;
+            let Counts { calls, answered, children, .. } = &mut *counts;
             let activation = &spec.activation;
+            let child = activation.run_id.split_once('/');
+            let child = child.and_then(|(run, name)| children.get(&(run.to_owned(), name.to_owned())));
             // A call whose outcome was lost with the process that made it is not another call: it answers as it did.
             *answered
-                .entry((activation.task.clone(), activation.attempt, activation.answers.len()))
+                .entry(CallKey {
+                    task: activation.task.clone(),
+                    attempt: activation.attempt,
+                    answers: activation.answers.len(),
+                    begun: child.map_or(0, |child| child.begun),
+                })
                 .or_insert_with(|| {
                     let calls = calls.entry(id.clone()).or_default();
                     *calls += 1;

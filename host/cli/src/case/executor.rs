@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{TaskReport, TaskSpec};
+use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
 use super::double::Doubles;
 use super::store::CaseStore;
@@ -82,6 +82,21 @@ impl TaskExecutor for CaseExecutor {
             reply.report
         }
         .boxed()
+    }
+
+    fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
+        match &self.real {
+            Some(real) if !self.store.is_broken() && !self.doubles.has(&spec.call.item_id) => {
+                self.doubles.count(&spec.call.path);
+                let (real, standstill) = (Arc::clone(real), Arc::clone(&self.standstill));
+                async move {
+                    let _held = standstill.hold();
+                    real.execute_hook(spec).await
+                }
+                .boxed()
+            }
+            _ => self.execute(spec.call),
+        }
     }
 
     /// Every task of a superstep is dispatched before any of them ends, as on a machine with cores to spare.

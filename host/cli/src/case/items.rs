@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::graph::{Action, Graph, Primary};
+use graph_core::hook::{Hook, HookAction};
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
 use graph_engine::Engine;
@@ -18,7 +19,7 @@ use crate::executor::ComponentExecutor;
 use crate::exit::Exit;
 use crate::items::Places;
 use crate::launch::{self, Sources};
-use crate::preflight::Plan;
+use crate::preflight::{Plan, is_built_in};
 use crate::project;
 use crate::subgraphs::Subgraphs;
 use crate::trust;
@@ -82,6 +83,7 @@ impl Items {
         items_dir: Option<&Path>,
         graph: &Arc<Graph>,
         graphs: &Arc<Graphs>,
+        hooks: &[Hook],
         manifest: &Manifest,
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Option<Arc<dyn TaskExecutor>>> {
@@ -99,19 +101,24 @@ impl Items {
             }
             None => true,
         };
+        let is_needed = |action: &Action| !is_built_in(action) && is_needed(action);
         let needed: Vec<_> = std::iter::once(graph)
             .chain(graphs.values())
             .flat_map(|graph| &graph.nodes)
             .filter_map(|node| {
-                node.action.as_ref().filter(|action| is_needed(action)).map(|action| (node, action))
+                let action = node.action.as_ref().filter(|action| is_needed(action))?;
+                Some((format!("node `{}`", node.name), action))
             })
+            .chain(
+                of_hooks(std::iter::once(graph).chain(graphs.values()), hooks)
+                    .filter(|(_, action)| is_needed(action)),
+            )
             .collect();
         let Some(real) = &self.real else {
             let missing = needed.iter().find_map(|(node, action)| Some((node, literal(action)?)));
-            return missing.map_or(Ok(None), |(node, id)| {
+            return missing.map_or(Ok(None), |(user, id)| {
                 let message = format!(
-                    "node `{}` uses `{id}`, which has no double in the case and is no item that can be found",
-                    node.name
+                    "{user} uses `{id}`, which has no double in the case and is no item that can be found"
                 );
                 Err(Error::not_found(message))
             });
@@ -127,7 +134,7 @@ impl Items {
             manifest.clone(),
             real.sources.allow_unsigned,
         );
-        let plan = Plan::make_for(graph, graphs, &components, is_needed).await;
+        let plan = Plan::make_for(graph, graphs, hooks, &components, is_needed).await;
         if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
             return Err(explained(&refused));
         }
@@ -159,6 +166,17 @@ impl fmt::Debug for Real {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Real").field("sources", &self.sources).finish_non_exhaustive()
     }
+}
+
+/// The dispatches of hooks, with who does them.
+fn of_hooks<'a>(
+    graphs: impl Iterator<Item = &'a Arc<Graph>>,
+    outer: &'a [Hook],
+) -> impl Iterator<Item = (String, &'a Action)> {
+    graphs.flat_map(|graph| &graph.hooks).chain(outer).filter_map(|hook| match &hook.action {
+        HookAction::Item(action) => Some((format!("hook `{}`", hook.name), action)),
+        HookAction::Control(_) | HookAction::Nothing => None,
+    })
 }
 
 fn nearest_project(file: &Path) -> Option<PathBuf> {

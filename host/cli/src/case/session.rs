@@ -98,13 +98,15 @@ pub(super) struct Session<'c> {
 }
 
 /// Counts the dispatches of nodes whose items are graphs: no executor sees them.
-struct CountChildren(Arc<Doubles>);
+struct CountChildren {
+    doubles: Arc<Doubles>,
+    run: String,
+}
 
 impl Observer for CountChildren {
     fn notice(&mut self, _at: Timestamp, notice: &Notice) {
         if let Notice::ChildStarted { namespace, path, .. } = notice {
-            self.0.begin_child(namespace);
-            self.0.count(path);
+            self.doubles.begin_child(&self.run, namespace, path);
         }
     }
 }
@@ -239,7 +241,9 @@ impl<'c> Session<'c> {
             let message = format!("`items_dir`: there is no folder {}", dir.display());
             return Err(Stop::Fault(message));
         }
-        let real = self.items.executor(file, items_dir, &graph, &graphs, &manifest, has_double).await?;
+        let hooks = &self.case.hooks;
+        let real =
+            self.items.executor(file, items_dir, &graph, &graphs, hooks, &manifest, has_double).await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let setup = Setup {
             identity: Identity {
@@ -255,6 +259,7 @@ impl<'c> Session<'c> {
             accepted: Vec::new(),
             manifest,
             graphs,
+            hooks: Arc::clone(&self.case.hooks),
             durability: options.durability.unwrap_or(graph.durability),
             max_steps: options.max_steps,
             max_concurrency: options.max_concurrency,
@@ -344,7 +349,7 @@ impl<'c> Session<'c> {
         let mut driver = Driver::new(walker, &self.run, parts)
             .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
         let store = Arc::clone(&self.store);
-        let mut watcher = CountChildren(Arc::clone(&self.doubles));
+        let mut watcher = CountChildren { doubles: Arc::clone(&self.doubles), run: self.run.clone() };
         let ended = tokio::select! {
             biased;
             () = store.broken() => None,

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    ChannelValue, Checkpoint, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
+    ChannelValue, Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord,
+    TaskUse,
 };
 use graph_store::{
     AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Numbered,
@@ -46,42 +47,93 @@ impl CaseStore {
         self.taken.load(Ordering::SeqCst)
     }
 
-    /// How many dispatches of each node its records know of.
-    pub(super) fn dispatches(&self) -> Result<BTreeMap<String, u64>, String> {
+    /// How many dispatches of each node and of each hook its records know of, by the path of nodes to it. `path` gives
+    /// that of the node whose child run has a namespace.
+    pub(super) fn dispatches(
+        &self,
+        path: impl Fn(&str, &str) -> Result<String, String>,
+    ) -> Result<BTreeMap<String, u64>, String> {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut dispatches = BTreeMap::new();
         for (run, namespace) in &places {
-            let newest =
-                self.inner.checkpoint(run, namespace, At::Latest).map_err(|error| error.to_string())?;
-            if let Some(newest) = newest {
-                for (node, count) in read::<Checkpoint>(&newest)?.executions {
-                    *dispatches.entry(node).or_default() += count;
-                }
-            }
-            let mut open: BTreeMap<String, (String, u32)> = BTreeMap::new();
-            let mut used = |task: String, node: String, count: u32| {
-                let known = open.entry(task).or_insert((node, 0));
-                known.1 = known.1.max(count);
-            };
-            for record in self.inner.pending(run, namespace).map_err(|error| error.to_string())? {
-                match record.kind {
-                    RecordKind::Task => {
-                        let TaskRecord { task, node, dispatches, .. } = read(&record)?;
-                        used(task, node, dispatches);
-                    }
-                    RecordKind::Status => {
-                        for (task, TaskUse { node, dispatches, .. }) in read::<StatusRecord>(&record)?.tasks {
-                            used(task, node, dispatches);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            for (node, count) in open.into_values() {
-                *dispatches.entry(node).or_default() += u64::from(count);
+            let above = if namespace.is_empty() { None } else { Some(path(run, namespace)?) };
+            for (node, count) in self.dispatches_in(run, namespace)? {
+                let path = above.as_ref().map_or_else(|| node.clone(), |above| format!("{above}/{node}"));
+                *dispatches.entry(path).or_default() += count;
             }
         }
         Ok(dispatches)
+    }
+
+    /// How many dispatches of each task of the supersteps under way its records know of.
+    pub(super) fn task_dispatches(&self, run: &str) -> Result<BTreeMap<String, u32>, String> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut dispatches = BTreeMap::new();
+        for (_, namespace) in places.iter().filter(|(of, _)| of == run) {
+            for ((is_hook, id), (_, count)) in self.open_in(run, namespace)? {
+                if !is_hook {
+                    dispatches.insert(id, count);
+                }
+            }
+        }
+        Ok(dispatches)
+    }
+
+    /// How many dispatches the records of one namespace know of, by node or hook.
+    fn dispatches_in(&self, run: &str, namespace: &str) -> Result<BTreeMap<String, u64>, String> {
+        let told = |error: ReadError| error.to_string();
+        let mut dispatches = BTreeMap::new();
+        let checkpoints = self.inner.checkpoints(run, namespace, None, usize::MAX).map_err(told)?;
+        for (at, record) in checkpoints.iter().enumerate() {
+            let Checkpoint { executions, hooked, .. } = read(record)?;
+            for hook in hooked {
+                *dispatches.entry(hook_name(&hook.hook)).or_default() += u64::from(hook.dispatches);
+            }
+            // The newest one counts from the beginning of the run.
+            if at + 1 == checkpoints.len() {
+                for (node, count) in executions {
+                    *dispatches.entry(node).or_default() += count;
+                }
+            }
+        }
+        for (name, count) in self.open_in(run, namespace)?.into_values() {
+            *dispatches.entry(name).or_default() += u64::from(count);
+        }
+        Ok(dispatches)
+    }
+
+    /// What the records under the newest checkpoint of a namespace know of: whether it is a hook, and its task's or its
+    /// call's id; what it is called, and how many dispatches there were.
+    fn open_in(&self, run: &str, namespace: &str) -> Result<BTreeMap<(bool, String), (String, u32)>, String> {
+        // The same task or call may be in several records: the one that knows of most is the newest.
+        let mut open: BTreeMap<(bool, String), (String, u32)> = BTreeMap::new();
+        let mut used = |is_hook: bool, id: String, name: String, count: u32| {
+            let known = open.entry((is_hook, id)).or_insert((name, 0));
+            known.1 = known.1.max(count);
+        };
+        for record in self.inner.pending(run, namespace).map_err(|error| error.to_string())? {
+            match record.kind {
+                RecordKind::Task => {
+                    let TaskRecord { task, node, dispatches, .. } = read(&record)?;
+                    used(false, task, node, dispatches);
+                }
+                RecordKind::Hook => {
+                    let HookRecord { call, hook, dispatches, .. } = read(&record)?;
+                    used(true, call, hook_name(&hook), dispatches);
+                }
+                RecordKind::Status => {
+                    let StatusRecord { tasks, hooked, .. } = read(&record)?;
+                    for (task, TaskUse { node, dispatches, .. }) in tasks {
+                        used(false, task, node, dispatches);
+                    }
+                    for HookSummary { call, hook, dispatches, .. } in hooked {
+                        used(true, call, hook_name(&hook), dispatches);
+                    }
+                }
+                RecordKind::Checkpoint | RecordKind::Answers => {}
+            }
+        }
+        Ok(open)
     }
 
     /// Whether it has broken off.
@@ -95,6 +147,18 @@ impl CaseStore {
             self.breaking.notified().await;
         }
     }
+}
+
+/// The task whose child run has a namespace. Where the same superstep is taken again, the child's name has the boundary
+/// behind that of its task.
+pub(super) fn task_of_child(namespace: &str) -> &str {
+    let own = namespace.rfind('/').map_or(0, |at| at + 1);
+    namespace[own..].find('@').map_or(namespace, |at| &namespace[..own + at])
+}
+
+/// What a hook is called beside the nodes.
+fn hook_name(hook: &str) -> String {
+    format!("hook:{hook}")
 }
 
 fn read<T: serde::de::DeserializeOwned>(record: &SignedRecord) -> Result<T, String> {

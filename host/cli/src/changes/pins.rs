@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use graph_core::trust::KeyId;
 
-use crate::pins::Pins;
+use crate::pins::{HOOK, Pins};
 
 /// What differs in components, signers, texts, grants and the engine, a line each. `nodes` says which nodes use an item.
 pub(crate) fn of_pins(
@@ -62,7 +62,10 @@ pub(crate) fn of_pins(
     }
     if with_grants && lines.is_empty() {
         let changed = before.grants.iter().filter(|(node, grant)| now.grants.get(*node) != Some(grant));
-        lines.extend(changed.map(|(node, _)| format!("what node `{node}` is granted has changed")));
+        lines.extend(changed.map(|(node, _)| match node.strip_prefix(HOOK) {
+            Some(hook) => format!("what hook `{hook}` is granted has changed"),
+            None => format!("what node `{node}` is granted has changed"),
+        }));
     }
     if before.engine != now.engine {
         lines.push(format!(

@@ -4,7 +4,8 @@ use clap::Subcommand;
 use std::sync::Arc;
 
 use graph_core::capability::{DispatchPatterns, DispatchUse, ItemNeeds, Manifest, suggest};
-use graph_core::graph::{Graph, ItemType, Primary};
+use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
+use graph_core::hook::{Hook, HookAction, is_control_item};
 use graph_core::walker::Graphs;
 use graph_host::components::{Admitted, Components};
 use graph_host::context::Context;
@@ -52,7 +53,11 @@ async fn suggested(graph: &str, sources: &Sources, context: &Context) -> Result<
     let Components { places, trust, .. } = &scene.components;
     let inside = Subgraphs::resolve(graph, Graphs::new(), places, trust, &all, |_| false)?;
     let graphs = closure(graph, &inside.graphs);
-    let dispatches: Vec<_> = graphs.iter().flat_map(|graph| dispatches(graph)).collect();
+    let hooks: Vec<_> =
+        graphs.iter().flat_map(|graph| &graph.hooks).chain(scene.hooks.hooks.iter()).collect();
+    let names: Vec<_> = hooks.iter().map(|hook| format!("hook:{}", hook.name)).collect();
+    let mut dispatches: Vec<_> = graphs.iter().flat_map(|graph| of_nodes(graph)).collect();
+    dispatches.extend(of_hooks(hooks.iter().copied().zip(names.iter().map(String::as_str))));
     let mut named: Vec<Named> = Vec::new();
     let mut unknown = Vec::new();
     for used in &dispatches {
@@ -127,20 +132,35 @@ fn closure(graph: &Arc<Graph>, graphs: &Graphs) -> Vec<Arc<Graph>> {
     found
 }
 
-/// The dispatches whose item is written out.
-fn dispatches(graph: &Graph) -> Vec<DispatchUse<'_>> {
-    graph
-        .nodes
-        .iter()
-        .filter_map(|node| {
-            let action = node.action.as_ref()?;
+/// The dispatches of nodes whose item is written out.
+fn of_nodes(graph: &Graph) -> Vec<DispatchUse<'_>> {
+    let nodes = graph.nodes.iter().filter_map(|node| Some((node.action.as_ref()?, node.name.as_str())));
+    written_out(nodes)
+}
+
+/// The same of hooks, each with the name that it is shown under.
+fn of_hooks<'a>(hooks: impl Iterator<Item = (&'a Hook, &'a str)>) -> Vec<DispatchUse<'a>> {
+    written_out(hooks.filter_map(|(hook, name)| match &hook.action {
+        HookAction::Item(action) => Some((action, name)),
+        HookAction::Control(_) | HookAction::Nothing => None,
+    }))
+}
+
+fn written_out<'a>(actions: impl Iterator<Item = (&'a Dispatch, &'a str)>) -> Vec<DispatchUse<'a>> {
+    actions
+        .filter_map(|(action, node)| {
             let item_id = match action.item_id.literal()? {
                 // A search over everything.
                 Value::Null if action.primary == Primary::Search => "",
                 literal => literal.as_str()?,
             };
             let (primary, item_type) = (action.primary, action.item_type);
-            Some(DispatchUse { primary, item_type, item_id, node: &node.name })
+            (!is_control_item(primary, item_type, item_id)).then_some(DispatchUse {
+                primary,
+                item_type,
+                item_id,
+                node,
+            })
         })
         .collect()
 }

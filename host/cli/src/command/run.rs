@@ -125,7 +125,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     {
         output.warn(warning);
     }
-    let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.components).await;
+    let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     let suggest = scene.suggest_command(&args.graph, &args.sources);
     if args.plan {
         return show_plan(&scene, &plan, &suggest, context);
@@ -334,7 +334,8 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
         output.line(graph_line(id, file))?;
     }
     output.line(styled(output::BOLD, "\nnodes"))?;
-    for node in &plan.nodes {
+    for node in plan.nodes.iter().chain(&plan.hooks) {
+        let name = node.hook.map_or_else(|| node.name.clone(), |event| format!("{event} hook {}", node.name));
         let item = match &node.item {
             PlannedId::Literal(id) if id.is_empty() => "(a search over everything)".to_owned(),
             PlannedId::Literal(id) => printable(id).into_owned(),
@@ -352,7 +353,7 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
             }));
             format!("  {}", styled(output::DIM, format_args!("granted: {}", parts.join(", "))))
         });
-        output.line(format_args!("  {:<20} {item}{kinds}", printable(&node.name)))?;
+        output.line(format_args!("  {:<20} {item}{kinds}", printable(&name)))?;
     }
     if missing.is_empty() {
         output.line(styled(output::GOOD, "\nnothing is missing"))?;
@@ -360,11 +361,7 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
         output.line(styled(output::BAD, "\nmissing"))?;
         let mut shown = Vec::new();
         for (node, problem) in &missing {
-            output.line(format_args!(
-                "  node `{}`: {}",
-                printable(&node.name),
-                printable(&problem.message)
-            ))?;
+            output.line(format_args!("  {}: {}", node.subject(), printable(&problem.message)))?;
             let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
             if let Some(lines) = lines.filter(|lines| !shown.contains(*lines)) {
                 for line in lines.trim_end().lines() {

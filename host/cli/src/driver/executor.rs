@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{TaskReport, TaskSpec};
+use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 use graph_engine::HostCall;
 
 /// Hears of the calls that components make of the host, on the threads that carry them out.
@@ -20,6 +20,11 @@ pub trait CallObserver: fmt::Debug + Send + Sync {
 pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
     /// Performs one attempt. Dropping the future gives the attempt up. The driver bounds it by the attempt's timeout.
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport>;
+
+    /// Performs a hook's dispatch, as an attempt of a task.
+    fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
+        self.execute(spec.call)
+    }
 
     /// Whether the attempt is known to be over sooner than another thread could take it up: it is then performed by the
     /// driver's own thread. A wrong guess costs time and nothing else.

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
+use graph_core::hook::HookEvent;
 use graph_core::json;
 use graph_core::record::{Record, Source, Status};
 use graph_core::time::Timestamp;
@@ -144,6 +145,11 @@ impl Journal {
         update.at = at;
         if let Record::Checkpoint(checkpoint) = &persist.record {
             self.standing = Some((checkpoint.step, checkpoint.fuel));
+        }
+        if let (Record::Hook(hook), Some((_, fuel))) = (&persist.record, &mut self.standing)
+            && hook.event != HookEvent::Error
+        {
+            *fuel = hook.fuel_total;
         }
         describe(&persist.record, &mut update);
         // Every page that a commit touches costs, so the row changes with the status, not with each superstep.
@@ -329,6 +335,7 @@ impl Writer {
             let under = match &persist.record {
                 Record::Task(task) => Some((&task.namespace, task.sequence)),
                 Record::Answers(answers) => Some((&answers.namespace, answers.sequence)),
+                Record::Hook(hook) => Some((&hook.namespace, hook.sequence)),
                 Record::Checkpoint(_) | Record::Status(_) => None,
             };
             let is_void = |(namespace, under)| newest.get(namespace).is_some_and(|newest| under < *newest);
@@ -362,10 +369,13 @@ fn describe(record: &Record, update: &mut RunUpdate) {
             update.inputs = matches!(checkpoint.source, Source::Inputs | Source::Update { .. })
                 .then_some(checkpoint.inputs);
             if let Some(end) = &checkpoint.end {
-                update.status = Some(end.status);
                 update.result = Change::Set(json::canonical_string(&end.output.0).into());
                 update.error = Change::Clear;
-                update.pid = Change::Clear;
+                // Where hooks follow, the status comes once they have had their say.
+                if checkpoint.hooks.is_empty() {
+                    update.status = Some(end.status);
+                    update.pid = Change::Clear;
+                }
             }
         }
         Record::Status(status) => {
@@ -376,7 +386,7 @@ fn describe(record: &Record, update: &mut RunUpdate) {
             };
             update.pid = if status.status == Status::Running { Change::Keep } else { Change::Clear };
         }
-        Record::Task(_) | Record::Answers(_) => {}
+        Record::Task(_) | Record::Answers(_) | Record::Hook(_) => {}
     }
 }
 

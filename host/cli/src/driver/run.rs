@@ -168,10 +168,12 @@ impl Driver {
                     observer.dispatched(now, &spec);
                     self.tasks.add(*spec);
                 }
+                Effect::RunHook(spec) => self.tasks.add_hook(*spec),
                 Effect::Abort { task, attempt } => {
                     self.tasks.abort(&task, attempt);
                     observer.aborted(&task, attempt);
                 }
+                Effect::AbortHook { hook } => self.tasks.abort_hook(&hook),
                 Effect::Persist(persist) => {
                     let text = self.new_inputs(&persist.record);
                     self.journal.push(persist, text, now);

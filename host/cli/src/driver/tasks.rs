@@ -8,20 +8,31 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{Event, TaskReport, TaskSpec, Timing};
+use graph_core::walker::{Event, HookSpec, TaskReport, TaskSpec, Timing};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
 use super::clock::Clock;
 use super::executor::{CallObserver, TaskExecutor};
 
+/// A task and its attempt, or a hook's call and [`HOOK`].
 type Name = (Arc<str>, u32);
+
+/// What stands for the attempt of a hook, which has only one. Those of tasks begin at 1.
+const HOOK: u32 = 0;
+
+/// What waits to begin.
+#[derive(Debug)]
+enum Work {
+    Task(TaskSpec),
+    Hook(HookSpec),
+}
 
 /// The attempts that wait, and those under way.
 #[derive(Debug)]
 pub(super) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
     stopwatch: Stopwatch,
-    waiting: VecDeque<(Name, TaskSpec)>,
+    waiting: VecDeque<(Name, Work)>,
     running: JoinSet<TaskReport>,
     handles: HashMap<Name, AbortHandle>,
     names: HashMap<Id, Name>,
@@ -55,7 +66,18 @@ impl Tasks {
     /// Takes an attempt; it begins with [`Self::advance`].
     pub(super) fn add(&mut self, spec: TaskSpec) {
         let name = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
-        self.waiting.push_back((name, spec));
+        self.waiting.push_back((name, Work::Task(spec)));
+    }
+
+    /// Takes a hook; it begins with [`Self::advance`].
+    pub(super) fn add_hook(&mut self, spec: HookSpec) {
+        let name = (Arc::from(spec.call.activation.task.as_str()), HOOK);
+        self.waiting.push_back((name, Work::Hook(spec)));
+    }
+
+    /// Gives a hook up.
+    pub(super) fn abort_hook(&mut self, call: &Arc<str>) {
+        self.abort(call, HOOK);
     }
 
     /// Gives an attempt up.
@@ -72,12 +94,17 @@ impl Tasks {
     /// to the point where it first waits for something; what it has come to is the event.
     pub(super) fn advance(&mut self) -> Option<Event> {
         while self.running.len() < self.parallelism {
-            let (name, spec) = self.waiting.pop_front()?;
+            let (name, work) = self.waiting.pop_front()?;
             let alone = self.running.is_empty() && self.waiting.is_empty();
-            let limits = spec.limits;
-            let here = alone || self.executor.is_brief(&spec);
+            let (limits, here) = match &work {
+                Work::Task(spec) => (spec.limits, alone || self.executor.is_brief(spec)),
+                Work::Hook(spec) => (spec.call.limits, alone),
+            };
             let began = self.stopwatch.origin.elapsed();
-            let mut attempt = self.executor.execute(spec);
+            let mut attempt = match work {
+                Work::Task(spec) => self.executor.execute(spec),
+                Work::Hook(spec) => self.executor.execute_hook(spec),
+            };
             if here {
                 let mut context = Context::from_waker(Waker::noop());
                 // A task that waits is polled again by the thread that takes it up, with that thread's waker.
@@ -153,7 +180,11 @@ impl Stopwatch {
 }
 
 fn done((task, attempt): Name, report: TaskReport) -> Event {
-    Event::TaskDone { task, attempt, report }
+    if attempt == HOOK {
+        Event::HookDone { hook: task, report }
+    } else {
+        Event::TaskDone { task, attempt, report }
+    }
 }
 
 async fn bounded(

@@ -218,6 +218,7 @@ fn driver_of(store: &Arc<Watched>, graph: Arc<Graph>, durability: Durability, ex
         initial_state: serde_json::Map::new(),
         manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap())),
         graphs: Arc::default(),
+        hooks: Arc::default(),
         pins: Digest::of_bytes(b"pins"),
         accepted: Vec::new(),
         durability,

@@ -45,6 +45,7 @@ impl Kinds {
             Entry::Interrupt(_) => StreamKind::Interrupts,
             Entry::Event { event: TaskEvent::Custom { .. }, .. } => StreamKind::Custom,
             Entry::Began(_)
+            | Entry::Hook(_)
             | Entry::Superstep(_)
             | Entry::Event { event: TaskEvent::Retry { .. }, .. }
             | Entry::Task(_)
@@ -66,6 +67,7 @@ impl Kinds {
 pub(super) const fn word(entry: &Entry<'_>) -> &'static str {
     match entry {
         Entry::Began(_) | Entry::Status { status: Status::Running, .. } => "run",
+        Entry::Hook(_) => "hook",
         Entry::Superstep(_) => "superstep",
         Entry::Event { event: TaskEvent::Custom { .. }, .. } => "custom",
         Entry::Event { event: TaskEvent::Retry { .. }, .. } => "retry",

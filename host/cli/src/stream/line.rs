@@ -67,6 +67,7 @@ impl Around<'_> {
     ) -> (Option<Timestamp>, Value) {
         let told = match entry {
             Entry::Began(source) => json!({ "status": "running", "source": source.as_str() }),
+            Entry::Hook(hook) => json!(hook),
             Entry::Superstep(nodes) => json!({ "nodes": nodes }),
             Entry::Event { task, node, event: TaskEvent::Custom { at, attempt, name, payload } } => {
                 let told = json!({

@@ -285,8 +285,8 @@ Remove the key, or change the node's `type`.";
     NOT_CARRIED_OUT = "GH0308", "something is not carried out by this version",
 "The document uses something that is well formed but that this version of graph-host does not carry out. It is named so that nobody relies on it; the rest of the graph runs.
 
-    config:
-      hooks: [ … ]
+    nodes:
+      a: { cache: { ttl: 5m } }
 
 If the graph depends on it, do not run it with this version.";
     RESERVED_STATE_KEY = "GH0309", "a state key is reserved",
@@ -307,6 +307,37 @@ List what the action may do, or remove the key.";
     next: [a, b, a]
 
 Remove one of them. To run a node several times side by side, use `type: foreach` or sends.";
+
+    HOOK_EVENT = "GH0320", "a hook names an event that does not happen",
+"`event` says when a hook is asked: graph_started, after_step (each task, once it has committed), error (each failure whose retries are used up), limit, \
+interrupt (the run is about to wait for answers) or graph_completed.
+
+    hooks:
+      - { event: node_failed, action: { retry: true } }
+
+Correct the name. Conditions and templates of a hook read `event`, `graph_id`, `run`, `state`, `inputs` and `step_count`, and besides:
+
+    after_step       node, task, attempt, result, next (a list), next_node (its first)
+    error            node, task, attempt, error (as edges read it), classification.category (rate_limited, as Rye spells it)
+    limit            limit_code, current_value, current_max, next
+    interrupt        node (of the first question), interrupts (a list of {id, node, payload})
+    graph_completed  steps, status, ended_by, output";
+    HOOK_WITHOUT_EFFECT = "GH0321", "a hook has no effect",
+"The hook is well formed and changes nothing: its control result means nothing at its event, its layer never controls, its event belongs to conversations \
+and not to graphs, or its condition names no category of failures.
+
+    hooks:
+      - { event: after_step, action: { retry: true } }
+
+A control result is written as the action, or returned by the item that the hook dispatches as `{action: retry, …}`:
+
+    retry      error: the task is tried once more, up to `max_retries` (3) times
+    fail       error, limit: the failure, or the limit, stands
+    continue   error: as `on_error: continue` does; limit: `additional_steps` (50) more of `max_steps`
+    abort      everywhere but at graph_completed: the run fails at once, whatever handles errors
+
+All hooks of an event are asked: the graph's, the project's, the user's. The first control result that means something there counts; the user's hooks never control. \
+Retries of a node's own policy come before error hooks; `on_item_error`, the node's `on_error` and the graph's come after them.";
 
     TEMPLATE_SYNTAX = "GH0401", "a template cannot be read",
 "A `${…}` holds something that is not a template expression. An expression is a path (`state.items.0.name`), alternatives (`state.a || inputs.b || 'text'`) and pipes \

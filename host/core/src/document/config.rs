@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::scope::{IN_OUTPUT, IN_START, Reader};
-use super::{check, later, node};
+use super::{check, hooks, node};
 use crate::diagnostic::{Diagnostic, Problems, codes};
 use crate::digest::Digest;
 use crate::graph::{
     Channel, Durability, Graph, NodeIndex, NodeLimits, OnError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
     Reducer, StartTarget, TemplateMode,
 };
+use crate::hook::HookLayer;
 use crate::id;
 use crate::yaml::{Entry, Fields, Mapping, Node, Yaml};
 
@@ -95,10 +96,11 @@ pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems:
             .unwrap_or_default(),
         limits,
         output: fields.get("output").and_then(|node| reader.template(node, IN_OUTPUT, None)),
+        hooks: fields
+            .filled("hooks")
+            .map(|node| hooks::list(node, HookLayer::Graph, &reader))
+            .unwrap_or_default(),
     };
-    if let Some(entry) = fields.entry("hooks") {
-        later::hooks(entry, &reader);
-    }
     fields.finish();
     let lowered: Vec<_> = entries.iter().map(|entry| node::lower(entry, &reader)).collect();
     graph.nodes = lowered.into_iter().collect::<Option<_>>()?;

@@ -1,7 +1,6 @@
 //! What is part of the document format but carried out by later releases: its shape is checked, and it is named in a
 //! warning, so that nobody relies on it.
 
-use super::scope::Reader;
 use crate::diagnostic::{Diagnostic, Problems, Span, codes};
 use crate::yaml::{Entry, Yaml};
 
@@ -13,33 +12,6 @@ pub(super) fn warn(span: Span, what: &str, help: Option<&str>, problems: &Proble
         Some(help) => problem.help(help),
         None => problem,
     });
-}
-
-/// `hooks`: a list of `{event, condition, action}`.
-pub(super) fn hooks(entry: &Entry, reader: &Reader<'_>) {
-    let problems = reader.problems;
-    for hook in entry.value.list("`hooks`", problems).into_iter().flatten() {
-        let Some(mapping) = hook.mapping("a hook", problems) else { continue };
-        match mapping.get("event") {
-            Some(event) => {
-                event.text("`event`", problems);
-            }
-            None => problems.push(Diagnostic::error(
-                codes::MISSING_KEY,
-                hook.span.first_line(),
-                "a hook lacks `event`",
-            )),
-        }
-        if let Some(condition) = mapping.get("condition").filter(|node| !node.is_null()) {
-            reader.condition(condition, None);
-        }
-        if let Some(action) = mapping.get("action") {
-            action.mapping("a hook's `action`", problems);
-        }
-    }
-    if entry.value.as_list().is_some_and(|hooks| !hooks.is_empty()) {
-        warn(entry.key.span, "`hooks`", None, problems);
-    }
 }
 
 /// `cache` and `revisit` of a node: a switch or a mapping.

@@ -3,6 +3,7 @@
 //!
 //! - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot that a run keeps;
 //! - `config` and `node` lower the two levels of keys;
+//! - `hooks` reads hooks, those of a graph and those of a document of their own;
 //! - `scope` reads names, templates and conditions, and knows what may be read where;
 //! - `revisit` reads what a node that is entered again is told;
 //! - `later` recognises what later releases carry out;
@@ -10,12 +11,14 @@
 
 mod check;
 mod config;
+mod hooks;
 mod later;
 mod load;
 mod node;
 mod revisit;
 mod scope;
 
+pub use hooks::{LoadedHooks, load_hook_list, load_hooks, load_hooks_snapshot};
 pub use load::{Loaded, SignatureKind, SignatureLine, load, load_config, load_snapshot};
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
     refuse_foreign_keys(&mut fields, kind);
     let variable = variable(&mut fields, kind, reader);
     let action_entry = fields.filled("action");
-    let action = action_entry.and_then(|node| action(node, variable.as_deref(), reader));
+    let action = action_entry.and_then(|node| action(node, IN_ACTION, variable.as_deref(), reader));
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
     let lowered = GraphNode {
         name: name.to_owned(),
@@ -197,8 +197,13 @@ fn over(node: &Node, reader: &Reader<'_>) -> Option<ValueTemplate> {
     Some(template)
 }
 
-/// `{primary, item_type, item_id, params}`; the first two have defaults.
-fn action(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<Action> {
+/// `{primary, item_type, item_id, params}`; the first two have defaults. Its templates read `roots` and the variable.
+pub(super) fn action(
+    node: &Node,
+    roots: &[&str],
+    variable: Option<&str>,
+    reader: &Reader<'_>,
+) -> Option<Action> {
     let problems = reader.problems;
     let mut fields = Fields::open(node, "`action`", problems)?;
     let primaries = [Primary::Execute, Primary::Search, Primary::Load, Primary::Sign];
@@ -210,12 +215,12 @@ fn action(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<Ac
     let id_node =
         if primary == Primary::Search { fields.filled("item_id") } else { fields.required("item_id") };
     let item_id = match id_node {
-        Some(node) => item_id(node, variable, reader),
+        Some(node) => item_id(node, roots, variable, reader),
         None => (primary == Primary::Search).then(|| ValueTemplate::constant(serde_json::Value::Null)),
     };
     let params = match fields.filled("params") {
         None => Some(ValueTemplate::constant(serde_json::json!({}))),
-        Some(node) => params(node, variable, reader),
+        Some(node) => params(node, roots, variable, reader),
     };
     fields.finish();
     Some(Action {
@@ -226,9 +231,14 @@ fn action(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<Ac
     })
 }
 
-fn item_id(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<ValueTemplate> {
+fn item_id(
+    node: &Node,
+    roots: &[&str],
+    variable: Option<&str>,
+    reader: &Reader<'_>,
+) -> Option<ValueTemplate> {
     node.text("`item_id`", reader.problems)?;
-    let template = reader.template(node, IN_ACTION, variable)?;
+    let template = reader.template(node, roots, variable)?;
     if let Some(text) = template.literal().and_then(serde_json::Value::as_str)
         && let Err(error) = ItemId::parse(text)
     {
@@ -238,12 +248,12 @@ fn item_id(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<V
     Some(template)
 }
 
-fn params(node: &Node, variable: Option<&str>, reader: &Reader<'_>) -> Option<ValueTemplate> {
+fn params(node: &Node, roots: &[&str], variable: Option<&str>, reader: &Reader<'_>) -> Option<ValueTemplate> {
     if !matches!(node.value, Yaml::Mapping(_) | Yaml::Text(_)) {
         node.wrong_type("`params`", "a mapping, or a template that gives one", reader.problems);
         return None;
     }
-    let template = reader.template(node, IN_ACTION, variable)?;
+    let template = reader.template(node, roots, variable)?;
     if node.as_text().is_some() && template.literal().is_some() {
         node.wrong_type("`params`", "a mapping, or a template that gives one", reader.problems);
         return None;

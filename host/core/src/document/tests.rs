@@ -77,7 +77,7 @@ fn rye_graphs_load_unchanged() {
     assert!(edges[0].when.is_some() && edges[1].when.is_none());
     let search = graph.node(graph.find("find_style").unwrap()).action.as_ref().unwrap();
     assert_eq!(search.primary, Primary::Search);
-    assert_eq!(codes(&notes.warnings, Severity::Warning), ["GH0308"], "hooks");
+    assert_eq!(codes(&notes.warnings, Severity::Warning), ["GH0321"], "a hook that does nothing");
     let line = notes.signature_line.unwrap();
     assert_eq!((line.kind, line.span.line), (SignatureKind::Rye, 1));
 
@@ -233,8 +233,11 @@ fn values_are_checked() {
         ("channels: { a: push }", "GH0205"),
         ("channels: { a: { reducer: append, default: 3 } }", "GH0203"),
         ("output: \"${result}\"", "GH0402"),
-        ("hooks: [{ condition: {} }]", "GH0202"),
-        ("hooks: [{ event: error, condition: { op: eq } }]", "GH0403"),
+        ("hooks: [{ condition: {}, action: { retry: true } }]", "GH0202"),
+        ("hooks: [{ event: node_failed, action: { retry: true } }]", "GH0320"),
+        ("hooks: [{ event: error, action: {} }]", "GH0202"),
+        ("hooks: [{ id: a/b, event: error, action: { fail: true } }]", "GH0502"),
+        ("hooks: [{ event: error, condition: { op: eq }, action: { retry: true } }]", "GH0403"),
         ("unknown: 1", "GH0201"),
     ] {
         assert_eq!(errors(&format!("start: a\nnodes: {{ a: {{}} }}\n{line}")), [code], "{line}");

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::accepted::Accepted;
 use super::edge::FiredEdge;
 use super::event::{TaskEvent, Wrote};
+use super::hook::{HookRecord, HookSummary, PlannedHook};
 use super::journal::AttemptJournal;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
@@ -24,6 +25,8 @@ pub enum Record {
     Task(TaskRecord),
     /// Answers to a task's interrupts.
     Answers(AnswersRecord),
+    /// What a hook has come to.
+    Hook(HookRecord),
     /// The run has stopped short of its end, or goes on.
     Status(StatusRecord),
 }
@@ -36,6 +39,7 @@ pub enum RecordKind {
     Checkpoint,
     Task,
     Answers,
+    Hook,
     Status,
 }
 
@@ -46,6 +50,7 @@ impl RecordKind {
             Self::Checkpoint => "checkpoint",
             Self::Task => "task",
             Self::Answers => "answers",
+            Self::Hook => "hook",
             Self::Status => "status",
         }
     }
@@ -56,13 +61,14 @@ impl RecordKind {
             Self::Checkpoint => "graph-host/checkpoint/v1",
             Self::Task => "graph-host/task/v1",
             Self::Answers => "graph-host/answers/v1",
+            Self::Hook => "graph-host/hook/v1",
             Self::Status => "graph-host/status/v1",
         }
     }
 
     /// Reads the name in the store.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Checkpoint, Self::Task, Self::Answers, Self::Status]
+        [Self::Checkpoint, Self::Task, Self::Answers, Self::Hook, Self::Status]
             .into_iter()
             .find(|kind| kind.as_str() == text)
     }
@@ -338,11 +344,6 @@ pub struct TaskSummary {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-const fn is_none_yet(dispatch: &u32) -> bool {
-    *dispatch == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -381,8 +382,17 @@ pub struct Checkpoint {
     pub fuel: u64,
     /// The graph's digest.
     pub graph: Digest,
+    /// Hooks that ran since the checkpoint before, in the order of their calls' ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooked: Vec<HookSummary>,
+    /// Hooks that run once this is persisted, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<PlannedHook>,
     /// The digest of the canonical inputs.
     pub inputs: Digest,
+    /// The total of `max_steps`, where hooks have extended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u64>,
     /// Microseconds from the start of the superstep's first attempt to the end of its last one, in the process that
     /// committed it.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -484,6 +494,11 @@ impl Checkpoint {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+pub(super) const fn is_none_yet(count: &u32) -> bool {
+    *count == 0
+}
+
 /// What one task of the superstep under way has come to. It is void as soon as the superstep commits, and never
 /// applies to another checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -492,14 +507,20 @@ pub struct TaskRecord {
     pub at: Timestamp,
     /// The attempt, from 1.
     pub attempt: u32,
+    /// How often hooks were asked about a failure of it so far.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub asked: u32,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
+    /// A hook had its failure passed: `on_error` does not apply.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continued: bool,
     /// How often its item was dispatched so far.
     pub dispatches: u32,
     /// What happened in it that the run's history does not tell yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
-    /// Fuel of all attempts so far.
+    /// Fuel of all attempts so far, and of the hooks that were asked about them.
     pub fuel: u64,
     /// What the world answered to each of its attempts so far, in order; those that asked nothing are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -513,6 +534,9 @@ pub struct TaskRecord {
     pub node: String,
     /// What it has come to.
     pub outcome: PendingOutcome,
+    /// How many of its attempts a hook has asked for.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub retried: u32,
     /// The run's id.
     pub run: String,
     /// The sequence number of the checkpoint it is under.
@@ -535,6 +559,11 @@ pub enum PendingOutcome {
     Done {
         /// The answer.
         outcome: Arc<Outcome>,
+    },
+    /// It failed, and hooks are asked what becomes of that.
+    Failing {
+        /// The failure.
+        failure: Failure,
     },
     /// It failed for good after it was to be tried again; a resume counts its attempts anew.
     Failed {
@@ -588,6 +617,9 @@ pub struct AnswersRecord {
 /// What a task has used, whatever it came to, and where it stands as the run goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskUse {
+    /// How often hooks were asked about a failure of it.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub asked: u32,
     /// The attempts that count against its retry policy.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub attempts: u32,
@@ -641,12 +673,24 @@ pub struct StatusRecord {
     /// Why, if something went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// What the hooks that follow the run's end have come to: no checkpoint comes after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooked: Vec<HookSummary>,
+    /// The hooks of this boundary have had their say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hooks_passed: bool,
     /// The questions that are open.
     pub interrupts: Vec<InterruptRecord>,
+    /// The total of `max_steps`, where hooks have extended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u64>,
     /// The namespace.
     pub namespace: String,
     /// Static interrupts of this boundary have been passed.
     pub released: bool,
+    /// How often the run has gone on from a failure or a limit under this checkpoint.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub resumes: u32,
     /// The run's id.
     pub run: String,
     /// The sequence number of the checkpoint it is under.

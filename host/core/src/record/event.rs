@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::body::{
     Checkpoint, EndedBy, InterruptRecord, Record, RunError, Source, Status, StatusRecord, TaskSummary,
 };
+use super::hook::HookSummary;
 use super::value::Canonical;
 use crate::node::Failure;
 use crate::time::Timestamp;
@@ -58,6 +59,8 @@ pub enum Wrote {
 pub enum Entry<'a> {
     /// The run begins, takes new inputs or an edit, or begins as a fork.
     Began(&'a Source),
+    /// What a hook has come to since the checkpoint before.
+    Hook(&'a HookSummary),
     /// A superstep with these nodes, in task order.
     Superstep(&'a [String]),
     /// Something happened in a task.
@@ -101,13 +104,13 @@ pub enum Entry<'a> {
 }
 
 impl Record {
-    /// The entries of the run's history that the record holds, in order. Tasks and answers under way hold none: what
+    /// The entries of the run's history that the record holds, in order. Tasks, answers and hooks under way hold none: what
     /// happened in them stands in the checkpoint or the status record that comes next.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         match self {
             Self::Checkpoint(checkpoint) => checkpoint.entries(),
             Self::Status(status) => status.entries(),
-            Self::Task(_) | Self::Answers(_) => Vec::new(),
+            Self::Task(_) | Self::Answers(_) | Self::Hook(_) => Vec::new(),
         }
     }
 
@@ -118,13 +121,19 @@ impl Record {
                 let tasks: usize = checkpoint.tasks.iter().map(|task| task.events.len() + 1).sum();
                 let superstep = if checkpoint.source == Source::Superstep { 2 } else { 1 };
                 let (updates, warnings) = (checkpoint.writers().len(), checkpoint.warnings.len());
-                superstep + tasks + updates + 1 + warnings + usize::from(checkpoint.end.is_some())
+                superstep
+                    + checkpoint.hooked.len()
+                    + tasks
+                    + updates
+                    + 1
+                    + warnings
+                    + usize::from(checkpoint.end.is_some())
             }
             Self::Status(status) => {
                 let events: usize = status.tasks.values().map(|task| task.events.len()).sum();
-                events + status.interrupts.len() + 1
+                events + status.hooked.len() + status.interrupts.len() + 1
             }
-            Self::Task(_) | Self::Answers(_) => 0,
+            Self::Task(_) | Self::Answers(_) | Self::Hook(_) => 0,
         };
         count as u64
     }
@@ -135,6 +144,7 @@ impl Record {
             Self::Checkpoint(record) => record.at,
             Self::Task(record) => record.at,
             Self::Answers(record) => record.at,
+            Self::Hook(record) => record.at,
             Self::Status(record) => record.at,
         }
     }
@@ -145,6 +155,7 @@ impl Checkpoint {
         let mut entries = Vec::new();
         let superstep = self.source == Source::Superstep;
         entries.push(if superstep { Entry::Superstep(&self.visited) } else { Entry::Began(&self.source) });
+        entries.extend(self.hooked.iter().map(Entry::Hook));
         for summary in &self.tasks {
             let TaskSummary { task, node, .. } = summary;
             entries.extend(summary.events.iter().map(|event| Entry::Event { task, node, event }));
@@ -179,6 +190,7 @@ impl StatusRecord {
         for (task, used) in &self.tasks {
             entries.extend(used.events.iter().map(|event| Entry::Event { task, node: &used.node, event }));
         }
+        entries.extend(self.hooked.iter().map(Entry::Hook));
         entries.extend(self.interrupts.iter().map(Entry::Interrupt));
         entries.push(Entry::Status { status: self.status, error: self.error.as_ref() });
         entries

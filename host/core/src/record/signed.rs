@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::body::{AnswersRecord, Checkpoint, Record, RecordKind, StatusRecord, TaskRecord};
+use super::hook::HookRecord;
 use super::value::ChannelValue;
 use crate::digest::{Digest, DomainHasher};
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
@@ -20,7 +21,7 @@ pub struct SignedRecord {
     pub sequence: u64,
     /// The superstep count of a checkpoint; of other records, that of the checkpoint they are under.
     pub step: u64,
-    /// The task of a task or answers record; empty for others.
+    /// The task of a task or answers record, the call of a hook record; empty for others.
     pub task: String,
     /// The text, in JSON.
     pub body: Arc<str>,
@@ -105,6 +106,7 @@ impl Record {
             Self::Checkpoint(_) => RecordKind::Checkpoint,
             Self::Task(_) => RecordKind::Task,
             Self::Answers(_) => RecordKind::Answers,
+            Self::Hook(_) => RecordKind::Hook,
             Self::Status(_) => RecordKind::Status,
         }
     }
@@ -115,6 +117,7 @@ impl Record {
             Self::Checkpoint(record) => (&record.run, &record.namespace, record.sequence, ""),
             Self::Task(record) => (&record.run, &record.namespace, record.sequence, &record.task),
             Self::Answers(record) => (&record.run, &record.namespace, record.sequence, &record.task),
+            Self::Hook(record) => (&record.run, &record.namespace, record.sequence, &record.call),
             Self::Status(record) => (&record.run, &record.namespace, record.sequence, ""),
         }
     }
@@ -125,6 +128,7 @@ impl Record {
             Self::Checkpoint(record) => serde_json::to_string(record),
             Self::Task(record) => serde_json::to_string(record),
             Self::Answers(record) => serde_json::to_string(record),
+            Self::Hook(record) => serde_json::to_string(record),
             Self::Status(record) => serde_json::to_string(record),
         };
         let body = body.map_err(|source| EncodeError { kind: self.kind(), source })?;
@@ -198,6 +202,7 @@ impl SignedRecord {
             }
             RecordKind::Task => serde_json::from_str::<TaskRecord>(body).map(Record::Task),
             RecordKind::Answers => serde_json::from_str::<AnswersRecord>(body).map(Record::Answers),
+            RecordKind::Hook => serde_json::from_str::<HookRecord>(body).map(Record::Hook),
             RecordKind::Status => serde_json::from_str::<StatusRecord>(body).map(Record::Status),
         };
         record.map_err(|error| DecodeError::Malformed {

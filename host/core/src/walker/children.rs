@@ -100,7 +100,7 @@ impl Walker {
     }
 
     /// How many supersteps the run and those below it may take together. A total given for this run speaks for all.
-    fn max_total_steps(&self) -> u64 {
+    pub(super) fn max_total_steps(&self) -> u64 {
         let own = self.graph.max_total_steps.max(self.setup.max_steps.unwrap_or(0));
         own.min(self.step_share.unwrap_or(u64::MAX))
     }

@@ -10,7 +10,7 @@ use super::Walker;
 use super::channels::ApplyError;
 use super::event::{Effect, Notice};
 use super::reduce::{FoldError, Write};
-use super::routes::{code_of, failure_document, node_failure};
+use super::routes::{code_of, failed_task, failure_document, node_failure};
 use super::superstep::{Superstep, Task, TaskState};
 use super::telling::{Updates, updates};
 use crate::graph::{Foreach, Node, NodeIndex, NodeKind, OnItemError, OnMaxSteps};
@@ -34,9 +34,10 @@ impl Walker {
         if failed.is_none() && !asks {
             return self.commit(now, fx);
         }
+        let open = self.questions(superstep);
         let error = failed.map(|(node, failure)| self.node_error(node, &failure));
         let status = if error.is_some() { Status::Failed } else { Status::Interrupted };
-        self.suspend(now, status, error, fx);
+        self.stop_to_ask(now, status, error, &open, fx);
     }
 
     fn node_error(&self, node: NodeIndex, failure: &Failure) -> RunError {
@@ -120,11 +121,13 @@ impl Walker {
         self.interrupts.clear();
         self.error = None;
         self.status = Status::Running;
+        self.begin_boundary_of_hooks();
         self.count(&superstep, warnings);
         self.tell(&superstep, updates);
         self.follow(routes, &superstep);
         let returned = self.returned(&superstep);
         self.conclude(returned, &unmatched);
+        self.plan_commit(&superstep);
         let nodes = self.just_visited.iter().map(|node| self.graph.node(*node).name.clone()).collect();
         let fuel = superstep.tasks.iter().map(|task| task.used.fuel).fold(0, u64::saturating_add);
         fx.push(Effect::Emit(Notice::Committed { superstep: self.step, nodes, fuel, changed }));
@@ -255,7 +258,9 @@ impl Walker {
         }
         for (place, active) in superstep.activated.iter().enumerate() {
             let node = self.graph.node(active.node);
-            if node.on_error.is_none() && node_failure(node, superstep, place).is_some() {
+            if failed_task(node, superstep, place)
+                .is_some_and(|(task, _)| task.is_some_and(|task| task.continued) || node.on_error.is_none())
+            {
                 self.errors_continued = true;
             }
             for task in &superstep.tasks[active.tasks.clone()] {
@@ -385,7 +390,7 @@ fn list_of(foreach: &Foreach, tasks: &[Task]) -> Value {
 }
 
 /// The result of a task that answered with one.
-fn item_result(state: &TaskState) -> Value {
+pub(super) fn item_result(state: &TaskState) -> Value {
     match state {
         TaskState::Done(answer) => match &*answer.outcome {
             Outcome::Result(value) => value.clone(),

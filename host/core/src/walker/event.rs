@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::hooks::HookSpec;
 use super::setup::Restored;
 use crate::capability::Manifest;
 use crate::digest::Digest;
 use crate::graph::{Graph, ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Failure, Outcome};
-use crate::record::{ChannelValue, EncodeError, JournalEntry, Record, RunError, SignedRecord, Status};
+use crate::record::{
+    ChannelValue, EncodeError, HookSummary, JournalEntry, Record, RunError, SignedRecord, Status,
+};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 
@@ -27,6 +30,13 @@ pub enum Event {
         task: Arc<str>,
         /// The attempt.
         attempt: u32,
+        /// What it came to.
+        report: TaskReport,
+    },
+    /// A hook that [`Effect::RunHook`] asked for has come to an end.
+    HookDone {
+        /// The call's id.
+        hook: Arc<str>,
         /// What it came to.
         report: TaskReport,
     },
@@ -198,6 +208,13 @@ pub enum Effect {
         /// The attempt.
         attempt: u32,
     },
+    /// Perform a hook's dispatch and answer with [`Event::HookDone`]. The driver bounds it by `limits.timeout`.
+    RunHook(Box<HookSpec>),
+    /// Give up on a running hook; its `HookDone` is no longer expected and would be ignored.
+    AbortHook {
+        /// The call's id.
+        hook: Arc<str>,
+    },
     /// Store a record and answer with [`Event::Persisted`] or [`Event::PersistFailed`].
     Persist(Box<Persist>),
     /// Answer with [`Event::TimerFired`] at that time.
@@ -322,6 +339,8 @@ pub enum Notice {
         /// The channels that it changed.
         changed: Vec<ChannelChange>,
     },
+    /// A hook has come to something.
+    HookFinished(Box<HookSummary>),
     /// The run has stopped because of an error.
     Stopped(RunError),
     /// A warning.

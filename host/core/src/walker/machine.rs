@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::channels::Channels;
 use super::event::{Effect, Event, Notice, PersistId, TimerId};
+use super::hook_verdict::LimitCode;
+use super::hooks::Hooks;
 use super::routes::{Fired, Step};
 use super::schedule::{Prepared, limit};
 use super::setup::{CheckpointRef, HandleError, Setup, Summary};
@@ -80,6 +82,7 @@ pub struct Walker {
     pub(super) max_steps: u64,
     pub(super) superstep: Option<Superstep>,
     pub(super) pending: Pending,
+    pub(super) hooks: Hooks,
     pub(super) phase: Phase,
     pub(super) status: Status,
     pub(super) error: Option<RunError>,
@@ -109,6 +112,8 @@ pub(super) enum Phase {
     Ready,
     /// A superstep is under way.
     Running,
+    /// Hooks are asked, and nothing else happens.
+    Hooks,
     /// A suspension waits to be persisted.
     Suspending(PersistId),
     /// Nothing happens until somebody resumes the run.
@@ -160,6 +165,7 @@ impl Walker {
             max_steps: setup.max_steps.unwrap_or(graph.max_steps),
             superstep: None,
             pending: Pending::default(),
+            hooks: Hooks::default(),
             phase: Phase::New,
             status: Status::Running,
             error: None,
@@ -188,6 +194,7 @@ impl Walker {
             Event::TaskDone { task, attempt, report } => {
                 self.task_done(now, &task, attempt, report, &mut fx)?;
             }
+            Event::HookDone { hook, report } => self.hook_done(now, &hook, report, &mut fx)?,
             Event::Persisted(id) => self.persisted(id, &mut fx)?,
             Event::PersistFailed { id, message } => self.persist_failed(id, &message, &mut fx)?,
             Event::Resumed(resume) => self.resume(now, resume, &mut fx)?,
@@ -213,6 +220,7 @@ impl Walker {
         self.at = now;
         self.begin().map_err(|error| HandleError::Refused { code: error.code, message: error.message })?;
         self.unwritten = Some(Source::Input);
+        self.plan_start();
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
         self.reach_boundary(fx);
         Ok(())
@@ -231,7 +239,9 @@ impl Walker {
                 Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => {
                     self.settle(now, fx);
                 }
-                Phase::Running if self.cancel_requested && self.running() == 0 => {
+                Phase::Running
+                    if self.cancel_requested && self.running() == 0 && self.hooks.tasks.is_empty() =>
+                {
                     self.suspend(now, self.stopped_as(), None, fx);
                 }
                 _ => return,
@@ -245,14 +255,17 @@ impl Walker {
 
     /// From a boundary to the next superstep, or to a stop.
     fn advance(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        if self.cancel_requested && self.end.is_none() {
+            return self.suspend(now, self.stopped_as(), None, fx);
+        }
+        if self.ask_at_boundary(now, fx) {
+            return;
+        }
         if let Some(end) = &self.end {
             self.status = end.status;
             self.phase = Phase::Finished;
             fx.push(Effect::Finish(self.status));
             return;
-        }
-        if self.cancel_requested {
-            return self.suspend(now, self.stopped_as(), None, fx);
         }
         if self.timed_out {
             return self.time_out(now, fx);
@@ -261,31 +274,31 @@ impl Walker {
             let error = self.stalled();
             return self.suspend(now, Status::Failed, Some(error), fx);
         }
-        if let Some(error) = self.step_limit() {
-            return self.suspend(now, Status::Limit, Some(error), fx);
+        if let Some((code, error)) = self.step_limit() {
+            return self.stop_at_limit(now, code, error, fx);
         }
         if !self.released {
             let interrupts = self.static_interrupts();
             if !interrupts.is_empty() {
-                self.interrupts = interrupts;
-                return self.suspend(now, Status::Interrupted, None, fx);
+                self.interrupts.clone_from(&interrupts);
+                return self.stop_to_ask(now, Status::Interrupted, None, &interrupts, fx);
             }
         }
         self.phase = Phase::Running;
-        if let Err(error) = self.start_superstep(now, fx) {
-            self.suspend(now, Status::Limit, Some(error), fx);
+        if let Err((code, error)) = self.start_superstep(now, fx) {
+            self.stop_at_limit(now, code, error, fx);
         }
     }
 
-    fn step_limit(&self) -> Option<RunError> {
+    fn step_limit(&self) -> Option<(LimitCode, RunError)> {
         if self.step >= self.max_steps {
             let message = format!(
                 "{} supersteps have run, which is `max_steps`, and something is next; resume with a larger total",
                 self.step
             );
-            return Some(limit(None, message));
+            return Some((LimitCode::MaxSteps, limit(None, message)));
         }
-        self.tree_limit()
+        self.tree_limit().map(|error| (LimitCode::MaxTotalSteps, error))
     }
 
     pub(super) fn static_interrupts(&self) -> Vec<InterruptRecord> {
@@ -311,7 +324,7 @@ impl Walker {
         interrupts
     }
 
-    fn place(&self, superstep: u64) -> String {
+    pub(super) fn place(&self, superstep: u64) -> String {
         match self.setup.identity.namespace.as_str() {
             "" => superstep.to_string(),
             namespace => format!("{namespace}/{superstep}"),
@@ -322,7 +335,7 @@ impl Walker {
         match timer {
             TimerId::RunTimeout => match self.phase {
                 Phase::Running => self.time_out(now, fx),
-                Phase::Boundary(_) => self.timed_out = true,
+                Phase::Boundary(_) | Phase::Hooks => self.timed_out = true,
                 _ => {}
             },
             // The tree keeps the time of child runs.
@@ -347,7 +360,7 @@ impl Walker {
         self.timed_out = false;
         let seconds = self.run_timeout().as_secs_f64();
         let error = limit(None, format!("{TIME_LIMIT} of {seconds} s is over; resume it to go on"));
-        self.suspend(now, Status::Limit, Some(error), fx);
+        self.stop_at_limit(now, LimitCode::Timeout, error, fx);
     }
 
     /// What is running commits; `drive` and `advance` stop the run as soon as nothing is.
@@ -359,7 +372,9 @@ impl Walker {
 
     fn kill(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         match self.phase {
-            Phase::Running | Phase::Ready | Phase::Boundary(_) if self.end.is_none() => {
+            Phase::Running | Phase::Ready | Phase::Boundary(_) | Phase::Hooks
+                if self.end.is_none() || self.phase == Phase::Hooks =>
+            {
                 self.suspend(now, Status::Killed, None, fx);
             }
             // Nothing is running: the run stops as soon as it would go on.
@@ -378,6 +393,7 @@ impl Walker {
 
     /// Gives up on everything that is running.
     pub(super) fn abort_all(&mut self, fx: &mut Vec<Effect>) {
+        self.abort_hooks(fx);
         let Some(superstep) = &mut self.superstep else { return };
         for task in superstep.tasks.iter_mut().filter(|task| matches!(task.state, TaskState::Running)) {
             fx.push(Effect::Abort { task: Arc::clone(&task.id), attempt: task.attempt });
@@ -425,6 +441,9 @@ impl Walker {
                 self.write_answers(now, task, fx);
             }
         }
+        if self.setup.durability == Durability::Exit {
+            self.write_hooks(fx);
+        }
         if let Some(error) = &error {
             fx.push(Effect::Emit(Notice::Stopped(error.clone())));
         }
@@ -437,7 +456,7 @@ impl Walker {
     /// The run as it stands.
     pub fn summary(&self) -> Summary {
         let mut executions = self.executions.clone();
-        let mut fuel = self.fuel;
+        let mut fuel = self.fuel_so_far();
         if let Some(superstep) = &self.superstep {
             for task in &superstep.tasks {
                 executions[superstep.activated[task.activated].node.0 as usize] +=

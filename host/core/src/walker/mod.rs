@@ -6,6 +6,9 @@ mod channels;
 mod children;
 mod commit;
 mod event;
+mod hook_context;
+mod hook_verdict;
+mod hooks;
 mod machine;
 mod records;
 mod reduce;
@@ -25,6 +28,7 @@ pub use event::{
     Answers, ChannelChange, CustomEvent, Earlier, Edit, Effect, Event, Notice, Persist, PersistId, Resume,
     TaskReport, TaskSpec, TimerId, Timing, Update,
 };
+pub use hooks::HookSpec;
 pub use machine::{TIME_LIMIT, Walker};
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,

@@ -81,16 +81,25 @@ impl Walker {
             TaskState::Backoff { due, failure } => {
                 PendingOutcome::Retrying { due: *due, failure: failure.clone() }
             }
+            TaskState::Failing { failure, told: true } => {
+                PendingOutcome::Failing { failure: failure.clone() }
+            }
             // A first attempt that fails for good has left no record that this would have to replace.
-            TaskState::Failed(failure) if task.attempt > 1 => {
+            TaskState::Failed(failure) if task.attempt > 1 || task.used.asked > 0 => {
                 PendingOutcome::Failed { failure: failure.clone() }
             }
-            TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => return,
+            TaskState::Waiting
+            | TaskState::Running
+            | TaskState::Failing { told: false, .. }
+            | TaskState::Failed(_)
+            | TaskState::NotReached => return,
         };
         let record = Record::Task(TaskRecord {
+            asked: task.used.asked,
             at: now,
             attempt: task.attempt,
             checkpoint: last.digest,
+            continued: task.continued,
             dispatches: task.used.dispatches,
             events: task.told.events.clone(),
             fuel: task.used.fuel,
@@ -99,6 +108,7 @@ impl Walker {
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.activated[task.activated].node).name.clone(),
             outcome,
+            retried: task.retried,
             run: self.setup.identity.record_run().to_owned(),
             sequence: last.sequence,
             steps: task.used.steps,
@@ -124,6 +134,7 @@ impl Walker {
 
     /// Makes a boundary known: persists it, unless the run's durability leaves that to its end.
     pub(super) fn reach_boundary(&mut self, fx: &mut Vec<Effect>) {
+        self.hooks.warned = self.warnings.len();
         if self.setup.durability == Durability::Exit && self.end.is_none() {
             self.phase = Phase::Ready;
             return;
@@ -186,6 +197,11 @@ impl Walker {
             Source::Inputs => self.just_visited.iter().map(|node| name(*node)).collect(),
             _ => Vec::new(),
         };
+        // Under `durability: exit` the run has gone on from the boundary before it is stored.
+        let told = match self.setup.durability {
+            Durability::Exit if self.end.is_none() => self.hooks.warned.max(self.warnings_written),
+            _ => self.warnings.len(),
+        };
         let mut checkpoint = Checkpoint {
             accepted: std::mem::take(&mut self.accepted),
             at: self.at,
@@ -200,7 +216,10 @@ impl Walker {
             follows,
             fuel: self.fuel,
             graph: self.graph.digest,
+            hooked: std::mem::take(&mut self.hooks.unwritten),
+            hooks: self.hooks.planned.clone(),
             inputs: self.inputs_digest,
+            max_steps: self.hooks.max_steps,
             micros: telling.micros,
             namespace: self.setup.identity.namespace.clone(),
             next: self.next.iter().map(|step| step.record(&self.graph)).collect(),
@@ -218,28 +237,36 @@ impl Walker {
             visited: self.visited[self.visited_written..].iter().map(|node| name(*node)).collect(),
             visited_digest: self.visited_digest,
             visits: self.counted(&self.visits),
-            warnings: self.warnings[self.warnings_written..].to_vec(),
+            warnings: self.warnings[self.warnings_written..told].to_vec(),
         };
         self.visited_written = self.visited.len();
-        self.warnings_written = self.warnings.len();
+        self.warnings_written = told;
         checkpoint.result = checkpoint.result_digest();
         checkpoint
+    }
+
+    /// The checkpoint that a record is under: its digest and its number.
+    pub(super) fn under(&self) -> (Digest, u64) {
+        self.last.map_or((Digest::from_bytes([0; 32]), 0), |last| (last.digest, last.sequence))
     }
 
     /// Persists the status as it stands.
     pub(super) fn write_status(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> PersistId {
         let tasks = self.pending_use();
-        let (checkpoint, sequence) =
-            self.last.map_or((Digest::from_bytes([0; 32]), 0), |last| (last.digest, last.sequence));
+        let (checkpoint, sequence) = self.under();
         let record = Record::Status(StatusRecord {
             accepted: self.accepted.clone(),
             at: now,
             checkpoint,
             dispatch: self.dispatch,
             error: self.error.clone(),
+            hooked: self.hooked_at_the_end(),
+            hooks_passed: self.hooks.passed,
             interrupts: self.interrupts.clone(),
+            max_steps: self.hooks.max_steps,
             namespace: self.setup.identity.namespace.clone(),
             released: self.released,
+            resumes: self.hooks.resumes,
             run: self.setup.identity.record_run().to_owned(),
             sequence,
             status: self.status,
@@ -262,8 +289,9 @@ impl Walker {
             // Where it has come to something, a task record has it.
             let journal = if left.outcome.is_none() { left.journal.clone() } else { Vec::new() };
             let node = self.graph.node(left.node).name.clone();
-            let Used { dispatches, fuel, micros, steps } = used;
-            let used = TaskUse { attempts, dispatches, events, fuel, journal, micros, node, settled, steps };
+            let Used { asked, dispatches, fuel, micros, steps } = used;
+            let used =
+                TaskUse { asked, attempts, dispatches, events, fuel, journal, micros, node, settled, steps };
             tasks.insert(task.to_string(), used);
         }
         tasks

@@ -21,7 +21,8 @@ use crate::time::Timestamp;
 impl Walker {
     /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
     pub fn restore(graph: Arc<Graph>, mut setup: Setup, restored: Restored) -> Result<Self, RestoreError> {
-        let Restored { checkpoint, digest, values, pending, answers, status, visited, warnings } = restored;
+        let Restored { checkpoint, digest, values, pending, answers, hooks, status, visited, warnings } =
+            restored;
         if checkpoint.graph != graph.digest {
             return Err(RestoreError::OtherGraph { found: checkpoint.graph, expected: graph.digest });
         }
@@ -81,25 +82,38 @@ impl Walker {
         walker.errors_continued = checkpoint.errors_continued;
         walker.pending = pending;
         walker.phase = Phase::Suspended;
+        let extended = status.as_ref().map_or(checkpoint.max_steps, |status| status.max_steps);
+        walker.restore_hooks(checkpoint.hooks, hooks, extended, status.as_ref());
+        walker.recovered = status.as_ref().is_none_or(|status| status.status == Status::Running);
         if let Some(end) = checkpoint.end {
-            walker.phase = Phase::Finished;
-            walker.status = end.status;
+            // An end that hooks follow is the end once they have had their say.
+            let told = status.as_ref().map(|status| status.status);
+            walker.status = told.unwrap_or(Status::Running);
+            if walker.hooks.planned.is_empty() || walker.status.is_end() {
+                walker.phase = Phase::Finished;
+                walker.status = end.status;
+            }
             walker.end = Some(end);
+            if let Some(status) = status {
+                walker.error = status.error;
+                walker.dispatch = status.dispatch;
+                walker.warnings.extend(status.warnings);
+            }
             return Ok(walker);
         }
-        walker.recovered = status.as_ref().is_none_or(|status| status.status == Status::Running);
         if let Some(status) = status {
             walker.status = status.status;
             walker.error = status.error;
             // Answers may have been persisted after the status: what has its answer is no longer asked.
             let asked_by_tasks = |asked: &InterruptRecord| walker.pending.0.contains_key(&task_of(&asked.id));
             let mut interrupts = walker.pending.interrupts(&walker.graph);
-            let has_asked = !status.interrupts.is_empty();
-            interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
-            let child_asks = walker.pending.suspended().next().is_some();
-            if walker.status == Status::Interrupted && has_asked && interrupts.is_empty() && !child_asks {
+            let is_open = |asked: &InterruptRecord| interrupts.iter().any(|open| open.id == asked.id);
+            let is_answered = |asked: &InterruptRecord| asked_by_tasks(asked) && !is_open(asked);
+            if walker.status == Status::Interrupted && status.interrupts.iter().any(is_answered) {
+                // A resume has begun: what it has answered can go on without another answer.
                 walker.status = Status::Running;
             }
+            interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
             walker.interrupts = interrupts;
             walker.released = status.released;
             walker.accepted = status.accepted;
@@ -131,6 +145,12 @@ impl Walker {
         }
         let open = self.pending.interrupts(&self.graph);
         let Resume { answers, max_steps, inputs } = resume;
+        if self.end.is_some() && inputs.is_some() {
+            return Err(refused(
+                ErrorCode::Finished,
+                "the run has ended, only its hooks have not: it takes no new inputs".to_owned(),
+            ));
+        }
         let answered = if inputs.is_some() {
             BTreeMap::new()
         } else {
@@ -150,7 +170,7 @@ impl Walker {
             )),
             Phase::New => Err(illegal("the run has not started")),
             Phase::Broken => Err(illegal("the run could not be stored; restore it from the store")),
-            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Suspending(_) => {
+            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Hooks | Phase::Suspending(_) => {
                 Err(illegal("the run is under way"))
             }
         }
@@ -225,8 +245,15 @@ impl Walker {
         if let Some(most) = max_steps {
             self.max_steps = most;
             self.setup.max_steps = max_steps;
+            self.hooks.max_steps = None;
         }
-        let asked = self.status == Status::Interrupted && self.pending.interrupts(&self.graph).is_empty();
+        // Where a hook has had the run fail instead of pausing, a resume passes the pause.
+        let paused = self.status == Status::Failed && !self.interrupts.is_empty();
+        let asked =
+            (self.status == Status::Interrupted || paused) && self.pending.interrupts(&self.graph).is_empty();
+        if matches!(self.status, Status::Failed | Status::Limit) {
+            self.hooks.resumes += 1;
+        }
         self.released = self.released || asked;
         self.status = Status::Running;
         self.error = None;
@@ -256,6 +283,7 @@ impl Walker {
         self.channels.set_inputs(Arc::clone(&merged));
         self.setup.inputs = merged;
         self.discard_pending();
+        self.begin_boundary_of_hooks();
         self.sequence += 1;
         self.at = now;
         self.unwritten = Some(Source::Inputs);

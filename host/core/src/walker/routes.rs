@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Walker;
 use super::commit::NodeResult;
-use super::superstep::{Superstep, TaskState};
+use super::superstep::{Superstep, Task, TaskState};
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::{ActivationKind, Canonical, ErrorCode, PendingActivation, RunError, Via};
@@ -330,7 +330,9 @@ impl Walker {
 
 /// Goes where the failure of a node leads, if it has failed and that leads anywhere.
 fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Routes) -> bool {
-    let (Some(_), Some(target)) = (node_failure(node, superstep, place), node.on_error) else {
+    let failed =
+        failed_task(node, superstep, place).filter(|(task, _)| !task.is_some_and(|task| task.continued));
+    let (Some(_), Some(target)) = (failed, node.on_error) else {
         return false;
     };
     routes.fire(superstep.activated[place].node, Some(target), Via::Error);
@@ -341,14 +343,23 @@ fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Ro
 /// The handled failure of an active node, if it has one: of a `foreach`, one that its items' own rule did not handle, or
 /// that of its `assign`.
 pub(super) fn node_failure<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Option<&'a Failure> {
+    failed_task(node, superstep, place).map(|(_, failure)| failure)
+}
+
+/// As [`node_failure`], with the task that failed, unless it was the `assign` of the node as a whole.
+pub(super) fn failed_task<'a>(
+    node: &Node,
+    superstep: &'a Superstep,
+    place: usize,
+) -> Option<(Option<&'a Task>, &'a Failure)> {
     let own_rule =
         matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.on_item_error != OnItemError::Fail);
     let active = &superstep.activated[place];
     let of_task = superstep.tasks[active.tasks.clone()].iter().find_map(|task| match &task.state {
-        TaskState::Handled(failure) if !(own_rule && task.item.is_some()) => Some(failure),
+        TaskState::Handled(failure) if !(own_rule && task.item.is_some()) => Some((Some(task), failure)),
         _ => None,
     });
-    of_task.or_else(|| active.assigned.as_ref()?.as_ref().err())
+    of_task.or_else(|| Some((None, active.assigned.as_ref()?.as_ref().err()?)))
 }
 
 /// A failure as edges read it in `result`.

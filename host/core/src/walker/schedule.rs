@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Walker;
 use super::event::{Effect, Notice, TaskSpec, TimerId};
+use super::hook_verdict::LimitCode;
 use super::superstep::{
     Activated, Dispatch, Pending, PendingTask, Start, Superstep, Task, TaskState, Used, task_id,
 };
@@ -15,8 +16,10 @@ use super::telling::Told;
 use crate::capability::DispatchPatterns;
 use crate::digest::DomainHasher;
 use crate::graph::{
-    Action, Foreach, ItemType, Node, NodeIndex, NodeKind, OnItemError, Primary, RetryPolicy, TemplateMode,
+    Action, Foreach, ItemType, Node, NodeIndex, NodeKind, NodeLimits, OnItemError, Primary, RetryPolicy,
+    TemplateMode,
 };
+use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, PendingOutcome, RunError};
@@ -50,6 +53,33 @@ impl Walker {
         Prepared { dispatch: literal, narrowed }
     }
 
+    /// Whether the manifest permits a dispatch at all.
+    pub(super) fn may_dispatch(
+        &self,
+        primary: Primary,
+        item_type: ItemType,
+        item_id: &str,
+    ) -> Result<(), Failure> {
+        // A search need not name where it looks.
+        let whole_search = primary == Primary::Search && item_id.is_empty();
+        if !whole_search && crate::id::ItemId::parse(item_id).is_err() {
+            let message = format!("`{item_id}` is not an item id");
+            return Err(Failure::new(Category::InvalidInput, message));
+        }
+        if is_control_item(primary, item_type, item_id)
+            || self.setup.manifest.dispatch().permits(primary, item_type, item_id)
+        {
+            return Ok(());
+        }
+        let name = crate::capability::capability_name(primary, item_type, item_id);
+        Err(Failure::new(
+            Category::Denied,
+            format!(
+                "the capability `{name}` is not granted; a manifest grants it with `dispatch: [\"{name}\"]`"
+            ),
+        ))
+    }
+
     /// Checks that an item may be dispatched, and with which limits.
     fn permit(
         &self,
@@ -59,22 +89,9 @@ impl Walker {
         item_id: &str,
     ) -> Result<Dispatch, Failure> {
         let (primary, item_type) = (action.primary, action.item_type);
-        // A search need not name where it looks.
-        let whole_search = primary == Primary::Search && item_id.is_empty();
-        if !whole_search && crate::id::ItemId::parse(item_id).is_err() {
-            let message = format!("`{item_id}` is not an item id");
-            return Err(Failure::new(Category::InvalidInput, message));
-        }
-        let name = crate::capability::capability_name(primary, item_type, item_id);
-        if !self.setup.manifest.dispatch().permits(primary, item_type, item_id) {
-            return Err(Failure::new(
-                Category::Denied,
-                format!(
-                    "the capability `{name}` is not granted; a manifest grants it with `dispatch: [\"{name}\"]`"
-                ),
-            ));
-        }
+        self.may_dispatch(primary, item_type, item_id)?;
         if narrowed.is_some_and(|patterns| !patterns.permits(primary, item_type, item_id)) {
+            let name = crate::capability::capability_name(primary, item_type, item_id);
             return Err(Failure::new(
                 Category::Denied,
                 format!("the node's own `capabilities` leave out `{name}`"),
@@ -84,13 +101,17 @@ impl Walker {
             && item_type == ItemType::Tool
             && super::tree::graph_of(&self.setup.graphs, item_id).is_some();
         let limits = if is_graph { CHILD_LIMITS } else { self.setup.manifest.limits_for(item_id) };
-        let limits = lower(limits, node, &self.graph.limits);
+        let limits = lower(limits, &node.limits, &self.graph.limits);
         Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits, is_graph })
     }
 
     /// Makes the tasks of the next superstep from what is next and what is known of them already, and starts those
     /// that can start.
-    pub(super) fn start_superstep(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> Result<(), RunError> {
+    pub(super) fn start_superstep(
+        &mut self,
+        now: Timestamp,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), (LimitCode, RunError)> {
         let number = self.step + 1;
         let mut pending = std::mem::take(&mut self.pending);
         let result = self.make_tasks(number, &mut pending);
@@ -123,6 +144,7 @@ impl Walker {
         for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.activated.len()) {
             self.release_items(at);
         }
+        self.ask_about_failures(now, fx);
         self.start_ready(now, fx);
         Ok(())
     }
@@ -136,7 +158,11 @@ impl Walker {
         }
     }
 
-    pub(super) fn make_tasks(&self, number: u64, pending: &mut Pending) -> Result<Superstep, RunError> {
+    pub(super) fn make_tasks(
+        &self,
+        number: u64,
+        pending: &mut Pending,
+    ) -> Result<Superstep, (LimitCode, RunError)> {
         let mut superstep = Superstep {
             number,
             activated: Vec::with_capacity(self.next.len()),
@@ -152,13 +178,11 @@ impl Walker {
             *entered += 1;
             let node = self.graph.node(next.node);
             if let Some(most) = self.graph.max_visits_per_node.filter(|most| *entered > *most) {
-                return Err(limit(
-                    Some(node.name.clone()),
-                    format!(
-                        "node `{}` was entered {most} times, which is its `max_visits_per_node`",
-                        node.name
-                    ),
-                ));
+                let message = format!(
+                    "node `{}` was entered {most} times, which is its `max_visits_per_node`",
+                    node.name
+                );
+                return Err((LimitCode::MaxVisits, limit(Some(node.name.clone()), message)));
             }
             let active = Activated {
                 node: next.node,
@@ -170,13 +194,11 @@ impl Walker {
             };
             self.make_node_tasks(&mut superstep, place, active, node);
             if superstep.tasks.len() as u64 > self.graph.max_fan_out {
-                return Err(limit(
-                    Some(node.name.clone()),
-                    format!(
-                        "superstep {number} has more than {} tasks, its `max_fan_out`",
-                        self.graph.max_fan_out
-                    ),
-                ));
+                let message = format!(
+                    "superstep {number} has more than {} tasks, its `max_fan_out`",
+                    self.graph.max_fan_out
+                );
+                return Err((LimitCode::MaxFanOut, limit(Some(node.name.clone()), message)));
             }
         }
         for at in 0..superstep.tasks.len() {
@@ -210,6 +232,8 @@ impl Walker {
             start: Start::default(),
             reserved: 0,
             reserved_steps: 0,
+            retried: 0,
+            continued: false,
             answers: Vec::new(),
             warnings: Vec::new(),
             told: Told::default(),
@@ -237,7 +261,7 @@ impl Walker {
                     }
                     Err(failure) => {
                         let mut task = new_task(first);
-                        task.state = self.give_up(node, failure, false);
+                        task.state = self.failed_early(node, failure, false);
                         superstep.tasks.push(task);
                     }
                 }
@@ -301,14 +325,35 @@ impl Walker {
         };
         match dispatch {
             Ok(dispatch) => task.dispatch = Some(dispatch),
-            Err(failure) => task.state = self.give_up(node, failure, item.is_some()),
+            Err(failure) => task.state = self.failed_early(node, failure, item.is_some()),
+        }
+    }
+
+    /// What a failure makes of a task that could not start.
+    fn failed_early(&self, node: &Node, failure: Failure, is_item: bool) -> TaskState {
+        if self.has_hooks(HookEvent::Error) {
+            TaskState::Failing { failure, told: false }
+        } else {
+            self.give_up(node, failure, is_item)
         }
     }
 
     /// Goes on from what is known of a task.
     fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) {
-        let PendingTask { outcome, attempt, used, start, answers, warnings, events, journal, woken, .. } =
-            known;
+        let PendingTask {
+            outcome,
+            attempt,
+            retried,
+            continued,
+            used,
+            start,
+            answers,
+            warnings,
+            events,
+            journal,
+            woken,
+            ..
+        } = known;
         (task.used, task.start) = (used, start);
         task.answers = answers;
         task.told = Told::of(events, journal);
@@ -317,6 +362,9 @@ impl Walker {
         }
         let active = &activated[task.activated];
         let node = self.graph.node(active.node);
+        if outcome.is_some() {
+            (task.retried, task.continued) = (retried, continued);
+        }
         match outcome {
             Some(PendingOutcome::Done { outcome }) => {
                 task.attempt = attempt;
@@ -354,6 +402,11 @@ impl Walker {
                 task.warnings = warnings;
                 task.state = TaskState::Backoff { due, failure };
             }
+            Some(PendingOutcome::Failing { failure }) => {
+                task.attempt = attempt;
+                task.warnings = warnings;
+                task.state = TaskState::Failing { failure, told: true };
+            }
             Some(PendingOutcome::Failed { failure }) => {
                 task.attempt = attempt;
                 task.warnings = warnings;
@@ -368,18 +421,58 @@ impl Walker {
     /// is not enough for all: a wide superstep gives each task less, and none nothing.
     fn reserve(&self, superstep: &mut Superstep) {
         let used: u64 = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
-        let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel.saturating_add(used));
-        let takes_part = |task: &Task| task.dispatch.is_some() && task.shares();
+        let mut left =
+            self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel_so_far().saturating_add(used));
+        let (for_hooks, retries) = self.fuel_of_error_hooks();
+        let takes_part = |task: &Task| {
+            let has_failed = matches!(
+                task.state,
+                TaskState::Failing { .. } | TaskState::Failed(_) | TaskState::Handled(_)
+            );
+            (task.dispatch.is_some() || (for_hooks > 0 && has_failed)) && task.shares()
+        };
         let mut sharers = superstep.tasks.iter().filter(|task| takes_part(task)).count() as u64;
         for task in superstep.tasks.iter_mut().filter(|task| takes_part(task)) {
-            let Some(dispatch) = &task.dispatch else { continue };
             let node = self.graph.node(superstep.activated[task.activated].node);
-            let attempts = u64::from(node.retry.max_attempts.saturating_sub(task.start.attempts).max(1));
-            let share = dispatch.limits.fuel.saturating_mul(attempts).min(left / sharers);
+            let attempts =
+                u64::from(node.retry.max_attempts.saturating_sub(task.start.attempts).max(1)) + retries;
+            let of_item = task.dispatch.as_ref().map_or(0, |dispatch| dispatch.limits.fuel);
+            let wanted =
+                of_item.saturating_mul(attempts).saturating_add(for_hooks.saturating_mul(1 + retries));
+            let share = wanted.min(left / sharers);
             task.reserved = share.saturating_sub(task.used.fuel.saturating_sub(task.start.used.fuel));
             left -= share;
             sharers -= 1;
         }
+    }
+
+    /// What all hooks may use that are asked about one failure, and how often they may have a task tried again.
+    fn fuel_of_error_hooks(&self) -> (u64, u64) {
+        let (mut fuel, mut retries) = (0_u64, 0);
+        for hook in self.hooks_at(HookEvent::Error) {
+            let most = |control: Control| match control.action {
+                ControlAction::Retry => u64::from(control.max_retries.unwrap_or(MAX_RETRIES)),
+                _ => 0,
+            };
+            let more = match &hook.action {
+                HookAction::Nothing => 0,
+                HookAction::Control(control) => most(*control),
+                HookAction::Item(action) => {
+                    let id = action.item_id.literal().and_then(Value::as_str).unwrap_or_default();
+                    if is_control_item(action.primary, action.item_type, id) {
+                        let written = action.params.literal().and_then(|params| Control::read(params).ok());
+                        written.flatten().map_or(u64::from(MAX_RETRIES), most)
+                    } else {
+                        let limits = self.setup.manifest.limits_for(id);
+                        fuel =
+                            fuel.saturating_add(lower(limits, &self.graph.limits, &self.graph.limits).fuel);
+                        u64::from(MAX_RETRIES)
+                    }
+                }
+            };
+            retries = more.max(retries);
+        }
+        (fuel, retries)
     }
 
     /// Lets the tasks of a node start that may: all of them, or the next item of a serial `foreach`.
@@ -400,7 +493,9 @@ impl Walker {
                     }
                     false
                 }
-                TaskState::Running | TaskState::Backoff { .. } if serial => return,
+                TaskState::Running | TaskState::Backoff { .. } | TaskState::Failing { .. } if serial => {
+                    return;
+                }
                 // What comes after a question is reached once it is answered.
                 TaskState::Interrupted { .. } | TaskState::Suspended | TaskState::Failed(_) => serial,
                 TaskState::Handled(_) => serial && !keeps_going,
@@ -497,6 +592,9 @@ impl Walker {
         }
         let task = &mut superstep.tasks[at];
         task.used.dispatches += 1;
+        if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
+            return self.accept(now, at, Outcome::Result(params), fx);
+        }
         let identity = &self.setup.identity;
         let seed = DomainHasher::new("graph-host/task-seed/v1")
             .digest(&self.setup.seed)
@@ -641,8 +739,8 @@ pub(super) fn limit(node: Option<String>, message: String) -> RunError {
     RunError { code: ErrorCode::Limit, category: Some(Category::Limit), message, node }
 }
 
-fn lower(limits: TaskLimits, node: &Node, graph: &crate::graph::NodeLimits) -> TaskLimits {
-    let own = &node.limits;
+/// The manifest's limits, as far as a node, or else its graph, does not lower them.
+pub(super) fn lower(limits: TaskLimits, own: &NodeLimits, graph: &NodeLimits) -> TaskLimits {
     TaskLimits {
         fuel: limits.fuel.min(own.fuel.or(graph.fuel).unwrap_or(u64::MAX)),
         memory: limits.memory.min(own.memory.or(graph.memory).unwrap_or(u64::MAX)),

@@ -8,10 +8,11 @@ use serde_json::{Map, Value};
 use crate::capability::Manifest;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph};
+use crate::hook::Hook;
 use crate::json;
 use crate::record::{
-    Accepted, AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, InterruptRecord, ResultDigest,
-    RunError, Status, StatusRecord, TaskRecord,
+    Accepted, AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, HookRecord, InterruptRecord,
+    ResultDigest, RunError, Status, StatusRecord, TaskRecord,
 };
 
 /// Which run it is.
@@ -54,6 +55,8 @@ pub struct Setup {
     pub manifest: Arc<Manifest>,
     /// The items that are graphs: a node that dispatches one of these starts a child run.
     pub graphs: Arc<Graphs>,
+    /// The hooks of the project and of the user, in this order: they come after the graph's own.
+    pub hooks: Arc<Vec<Hook>>,
     /// The run's seed.
     pub seed: Digest,
     /// The digest of what the run is pinned to.
@@ -93,6 +96,8 @@ pub struct Restored {
     pub pending: Vec<TaskRecord>,
     /// The answers under it.
     pub answers: Vec<AnswersRecord>,
+    /// What hooks have come to under it.
+    pub hooks: Vec<HookRecord>,
     /// The status record under it.
     pub status: Option<StatusRecord>,
     /// All nodes visited, from the checkpoints in order.

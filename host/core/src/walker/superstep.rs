@@ -76,6 +76,10 @@ pub(super) struct Task {
     pub(super) reserved: u64,
     /// Supersteps set aside for its child run, those apart that the child has taken already.
     pub(super) reserved_steps: u64,
+    /// How many of its attempts a hook has asked for.
+    pub(super) retried: u32,
+    /// A hook had its failure passed: `on_error` does not apply.
+    pub(super) continued: bool,
     /// Answers to its interrupts.
     pub(super) answers: Vec<Value>,
     /// Warnings of its attempts.
@@ -93,6 +97,8 @@ pub(super) struct Used {
     pub(super) micros: u64,
     /// Supersteps of its child run, and of the runs below that.
     pub(super) steps: u64,
+    /// How often hooks were asked about a failure of it.
+    pub(super) asked: u32,
 }
 
 /// Where a task stands when its superstep begins, or when a run that has stopped is taken up. What tasks are set aside
@@ -127,6 +133,8 @@ pub(super) enum TaskState {
     Running,
     /// An attempt has failed; the next is due.
     Backoff { due: Timestamp, failure: Failure },
+    /// It has failed, and hooks are asked what becomes of that; `told`: not for the first time.
+    Failing { failure: Failure, told: bool },
     /// It asks.
     Interrupted { payload: Arc<Value> },
     /// Its child run asks.
@@ -161,7 +169,7 @@ impl Task {
 impl TaskState {
     /// Whether the superstep no longer waits for the task.
     pub(super) const fn is_settled(&self) -> bool {
-        !matches!(self, Self::Waiting | Self::Running | Self::Backoff { .. })
+        !matches!(self, Self::Waiting | Self::Running | Self::Backoff { .. } | Self::Failing { .. })
     }
 }
 
@@ -188,14 +196,21 @@ impl Superstep {
                 TaskState::Backoff { due, failure } => {
                     Some(PendingOutcome::Retrying { due: *due, failure: failure.clone() })
                 }
-                TaskState::Waiting | TaskState::Running | TaskState::Failed(_) | TaskState::NotReached => {
-                    None
+                TaskState::Failing { failure, told: true } => {
+                    Some(PendingOutcome::Failing { failure: failure.clone() })
                 }
+                TaskState::Waiting
+                | TaskState::Running
+                | TaskState::Failing { told: false, .. }
+                | TaskState::Failed(_)
+                | TaskState::NotReached => None,
             };
             let left = PendingTask {
                 node: self.activated[task.activated].node,
                 outcome,
                 attempt: task.attempt,
+                retried: task.retried,
+                continued: task.continued,
                 used: task.used,
                 start: task.start,
                 answers: task.answers,
@@ -223,6 +238,8 @@ pub(super) struct PendingTask {
     pub(super) node: NodeIndex,
     pub(super) outcome: Option<PendingOutcome>,
     pub(super) attempt: u32,
+    pub(super) retried: u32,
+    pub(super) continued: bool,
     pub(super) used: Used,
     pub(super) start: Start,
     pub(super) answers: Vec<Value>,
@@ -270,8 +287,8 @@ impl Pending {
         let mut pending = Self::default();
         for (task, used) in used.into_iter().flatten() {
             let entry = pending.entry(graph, task, &used.node)?;
-            let TaskUse { attempts, dispatches, fuel, micros, settled, steps, .. } = *used;
-            entry.used = Used { dispatches, fuel, micros, steps };
+            let TaskUse { asked, attempts, dispatches, fuel, micros, settled, steps, .. } = *used;
+            entry.used = Used { asked, dispatches, fuel, micros, steps };
             entry.start = Start { used: entry.used, attempts, settled };
             entry.journal.clone_from(&used.journal);
         }
@@ -281,6 +298,7 @@ impl Pending {
             entry.used.fuel = entry.used.fuel.max(record.fuel);
             entry.used.micros = entry.used.micros.max(record.micros);
             entry.used.steps = entry.used.steps.max(record.steps);
+            entry.used.asked = entry.used.asked.max(record.asked);
             // A failure that a later status record knows of has stopped the run: whoever resumed it, or resumes it now,
             // counts the attempts anew. One that no status record knows of has yet to stop the run.
             let told = used.and_then(|used| used.get(&record.task));
@@ -291,6 +309,8 @@ impl Pending {
             entry.events = if anew { Vec::new() } else { record.events };
             if !(anew && matches!(record.outcome, PendingOutcome::Failed { .. })) {
                 entry.attempt = record.attempt;
+                entry.retried = record.retried;
+                entry.continued = record.continued;
                 entry.outcome = Some(record.outcome);
             }
             entry.warnings = record.warnings;
@@ -312,6 +332,8 @@ impl Pending {
             node,
             outcome: None,
             attempt: 0,
+            retried: 0,
+            continued: false,
             used: Used::default(),
             start: Start::default(),
             answers: Vec::new(),

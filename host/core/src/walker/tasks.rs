@@ -11,6 +11,7 @@ use super::schedule::back_off;
 use super::setup::HandleError;
 use super::superstep::{Activated, Answer, TaskState};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
+use crate::hook::HookEvent;
 use crate::node::{Category, Failure, Outcome};
 use crate::time::Timestamp;
 
@@ -197,6 +198,12 @@ impl Walker {
             return;
         }
         let is_item = task.item.is_some();
+        if self.has_hooks(HookEvent::Error) {
+            if let Some(superstep) = &mut self.superstep {
+                superstep.running -= 1;
+            }
+            return self.failing(now, at, failure, false, fx);
+        }
         let state = self.give_up(node, failure, is_item);
         if let Some(superstep) = &mut self.superstep {
             superstep.tasks[at].state = state;
@@ -221,6 +228,12 @@ impl Walker {
     pub(super) fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
         superstep.running -= 1;
+        self.closed(now, at, fx);
+    }
+
+    /// A task that is not running has settled.
+    pub(super) fn closed(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
+        let Some(superstep) = &mut self.superstep else { return };
         superstep.open -= 1;
         let task = &superstep.tasks[at];
         let place = task.activated;

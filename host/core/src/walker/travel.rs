@@ -29,7 +29,7 @@ impl Walker {
         let place = CheckpointPlace { digest: of.digest, sequence: of.checkpoint.sequence };
         let run = of.checkpoint.run.clone();
         let values = of.values.clone();
-        let nothing_pending = Restored { pending: Vec::new(), answers: Vec::new(), status: None, ..of };
+        let nothing_pending = without_pending(of);
         let mut walker = Self::restore(graph, setup, nothing_pending)?;
         walker.channels.carry(values);
         walker.last = None;
@@ -82,6 +82,11 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
         match self.phase {
+            Phase::Suspended if self.end.is_some() => {
+                let message = "the run has ended, only its hooks have not: it takes no edits; fork it from a checkpoint \
+                               before its end";
+                return Err(refused(ErrorCode::Finished, message.to_owned()));
+            }
             Phase::Suspended => {}
             Phase::Finished => {
                 return Err(refused(
@@ -95,7 +100,7 @@ impl Walker {
             }
             Phase::New => return Err(illegal("the run has not started")),
             Phase::Broken => return Err(illegal("the run could not be stored; restore it from the store")),
-            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Suspending(_) => {
+            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Hooks | Phase::Suspending(_) => {
                 return Err(illegal("the run is under way"));
             }
         }
@@ -119,7 +124,7 @@ impl Walker {
         }
         // A change of the graph has been accepted since, or there is none.
         restored.checkpoint.graph = self.graph.digest;
-        let restored = Restored { pending: Vec::new(), answers: Vec::new(), status: None, ..restored };
+        let restored = without_pending(restored);
         let setup = Setup { inputs, ..self.setup.clone() };
         let mut back = Self::restore(Arc::clone(&self.graph), setup, restored)
             .map_err(|error| refused(ErrorCode::Integrity, error.to_string()))?;
@@ -131,6 +136,7 @@ impl Walker {
         back.cancel_requested = self.cancel_requested;
         back.executions.clone_from(&self.executions);
         back.fuel = self.fuel;
+        back.carry_hooks(self);
         back.pending = self.pending.clone();
         back.accepted.clone_from(&self.accepted);
         Ok((back, place))
@@ -149,6 +155,7 @@ impl Walker {
         self.channels.merge_versions(sequence);
         let Edit { values, as_node } = edit;
         self.discard_pending();
+        self.begin_boundary_of_hooks();
         self.sequence = sequence;
         self.at = now;
         self.released = false;
@@ -162,8 +169,14 @@ impl Walker {
         self.unwritten = Some(Source::Update { as_node, channels, restored });
         if self.end.is_some() {
             self.interrupts.clear();
-            self.status = Status::Running;
-            self.reach_boundary(fx);
+            self.plan_end();
+            if self.hooks.planned.is_empty() {
+                self.status = Status::Running;
+                self.reach_boundary(fx);
+            } else {
+                // An edit runs nothing: a resume asks the hooks that follow the end.
+                self.suspend(now, Status::Interrupted, None, fx);
+            }
         } else {
             self.pause(now, fx);
         }
@@ -172,6 +185,7 @@ impl Walker {
 
     /// Suspends the run where it stands. Pauses before what is next are shown now, so that a resume passes them.
     fn pause(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        self.hooks.warned = self.warnings.len();
         self.interrupts = self.static_interrupts();
         self.suspend(now, Status::Interrupted, None, fx);
     }
@@ -293,6 +307,12 @@ impl Walker {
         self.drain();
         self.conclude(returned, &routes.unmatched);
     }
+}
+
+/// A checkpoint alone. The hooks that were due there have been asked: they are no part of what is gone back to.
+fn without_pending(mut restored: Restored) -> Restored {
+    restored.checkpoint.hooks.clear();
+    Restored { pending: Vec::new(), answers: Vec::new(), hooks: Vec::new(), status: None, ..restored }
 }
 
 /// Where the node that an edit was made as goes.

@@ -93,11 +93,20 @@ impl RunTree {
                 let namespace: Arc<str> = names::namespace_of(task).into();
                 self.tell(&namespace, event, &mut route)?;
             }
+            Event::HookDone { ref hook, .. } => {
+                let waits = self.children.iter().find(|(_, child)| child.walker.awaits_hook(hook));
+                let namespace: Arc<str> = waits.map_or_else(|| "".into(), |(name, _)| Arc::clone(name));
+                // The superstep around its run may have committed meanwhile.
+                if self.walker(&namespace).is_some_and(|walker| walker.awaits_hook(hook)) {
+                    self.tell(&namespace, event, &mut route)?;
+                }
+            }
             Event::TimerFired(TimerId::ChildTimeout { ref namespace }) => {
                 let namespace = Arc::clone(namespace);
                 // It may have ended meanwhile.
                 if let Some(child) = self.children.get_mut(&namespace) {
-                    child.timed_out = matches!(child.walker.phase, Phase::Running | Phase::Boundary(_));
+                    child.timed_out =
+                        matches!(child.walker.phase, Phase::Running | Phase::Boundary(_) | Phase::Hooks);
                     self.tell(&namespace, Event::TimerFired(TimerId::RunTimeout), &mut route)?;
                 }
             }
@@ -230,6 +239,6 @@ impl Child {
     /// Whether it is on its way.
     fn is_active(&self) -> bool {
         self.attempt.is_some()
-            && matches!(self.walker.phase, Phase::Boundary(_) | Phase::Ready | Phase::Running)
+            && matches!(self.walker.phase, Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Hooks)
     }
 }

@@ -3,8 +3,8 @@
 use graph_core::record::{RecordKind, SignedRecord, Status};
 
 use super::sample::{
-    Fresh, answers, checkpoint, commit, everything, run, segment, status, task, update, whole, with_run,
-    within,
+    Fresh, answers, checkpoint, commit, everything, hook, run, segment, status, task, update, whole,
+    with_run, within,
 };
 use crate::error::CommitError;
 use crate::run::RunUpdate;
@@ -36,23 +36,26 @@ pub fn pending_records_are_replaced_and_voided(fresh: Fresh<'_>) {
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![])]);
     commit(&*store, "r", &[task("r", 0, "0.10", "x"), status("r", 0, "running"), task("r", 0, "0.2", "y")]);
-    commit(&*store, "r", &[answers("r", 0, "0.2", "yes")]);
+    commit(&*store, "r", &[hook("r", 0, "0.2/error/1/1:a", "old"), answers("r", 0, "0.2", "yes")]);
     assert_eq!(
         pending(&*store),
         [
             task("r", 0, "0.10", "x"),
             task("r", 0, "0.2", "y"),
             answers("r", 0, "0.2", "yes"),
+            hook("r", 0, "0.2/error/1/1:a", "old"),
             status("r", 0, "running")
         ]
     );
     commit(&*store, "r", &[task("r", 0, "0.2", "z"), status("r", 0, "failed"), answers("r", 0, "0.2", "no")]);
+    commit(&*store, "r", &[hook("r", 0, "0.2/error/1/1:a", "new")]);
     assert_eq!(
         pending(&*store),
         [
             task("r", 0, "0.10", "x"),
             task("r", 0, "0.2", "z"),
             answers("r", 0, "0.2", "no"),
+            hook("r", 0, "0.2/error/1/1:a", "new"),
             status("r", 0, "failed")
         ]
     );

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::sample::{
-    Fresh, answers, checkpoint, everything, run, segment, status, task, update, whole, within,
+    Fresh, answers, checkpoint, everything, hook, run, segment, status, task, update, whole, within,
 };
 use crate::memory::MemoryStore;
 use crate::run::{Change, RunUpdate};
@@ -40,6 +40,7 @@ fn draft() -> impl Strategy<Value = Draft> {
         3 => Just(RecordKind::Checkpoint),
         4 => Just(RecordKind::Task),
         2 => Just(RecordKind::Answers),
+        2 => Just(RecordKind::Hook),
         1 => Just(RecordKind::Status),
     ];
     let ahead = prop_oneof![30 => Just(0_i64), 1 => -2..3_i64];
@@ -88,6 +89,7 @@ fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<Sign
         let record = match draft.kind {
             RecordKind::Task => task(run, sequence, &name, &says),
             RecordKind::Answers => answers(run, sequence, &name, &says),
+            RecordKind::Hook => hook(run, sequence, &name, &says),
             RecordKind::Status => status(run, sequence, &says),
             RecordKind::Checkpoint => {
                 *newest = (*newest).max(next);

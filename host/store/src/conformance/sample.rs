@@ -102,7 +102,7 @@ fn record(kind: RecordKind, run: &str, sequence: u64, task: &str, body: String) 
         events: match kind {
             RecordKind::Checkpoint => sequence % 4 + 1,
             RecordKind::Status => 2,
-            RecordKind::Task | RecordKind::Answers => 0,
+            RecordKind::Task | RecordKind::Answers | RecordKind::Hook => 0,
         },
         values: Vec::new(),
     }
@@ -122,6 +122,11 @@ pub fn task(run: &str, sequence: u64, task: &str, says: &str) -> SignedRecord {
 /// An answers record under a checkpoint.
 pub fn answers(run: &str, sequence: u64, task: &str, says: &str) -> SignedRecord {
     record(RecordKind::Answers, run, sequence, task, format!(r#"{{"answers":["{says}"]}}"#))
+}
+
+/// A hook record under a checkpoint.
+pub fn hook(run: &str, sequence: u64, call: &str, says: &str) -> SignedRecord {
+    record(RecordKind::Hook, run, sequence, call, format!(r#"{{"call":"{call}","says":"{says}"}}"#))
 }
 
 /// A status record under a checkpoint.

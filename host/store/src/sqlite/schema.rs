@@ -6,10 +6,10 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// What leads from each version to the next, from an empty file on.
-pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4];
+pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5];
 
 /// - `runs.id` rises in order of creation.
 /// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
@@ -170,6 +170,28 @@ CREATE TABLE placed (
 INSERT INTO placed SELECT 1, ifnull(max(id), 0) FROM channel_values;
 ";
 
+/// `pending` keeps what hooks have come to as well; `task` is then the call's id.
+const V5: &str = "
+CREATE TABLE pending_5 (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    namespace TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('task', 'answers', 'hook', 'status')),
+    task TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    key BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    body TEXT NOT NULL,
+    events INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO pending_5 SELECT * FROM pending;
+DROP TABLE pending;
+ALTER TABLE pending_5 RENAME TO pending;
+CREATE UNIQUE INDEX pending_by_place ON pending (run, namespace, kind, task);
+";
+
 /// What a file is, by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
@@ -230,4 +252,31 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Identity>
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()?;
     Ok(current)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_pending_survives_the_change_of_tables() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(V1).unwrap();
+        connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        let put = |connection: &Connection, kind: &str| {
+            let insert = "INSERT INTO pending (run, namespace, kind, task, sequence, step, digest, key, signature, body) \
+                          VALUES (1, '', ?1, '1.0', 0, 0, x'00', x'00', x'00', '{}')";
+            connection.execute(insert, [kind])
+        };
+        put(&connection, "task").unwrap();
+        assert!(put(&connection, "hook").is_err());
+        assert_eq!(migrate(&mut connection).unwrap(), Identity::Ours(SCHEMA_VERSION));
+        put(&connection, "hook").unwrap();
+        assert!(put(&connection, "hook").is_err(), "one place, one record");
+        let kinds: i64 = connection.query_row("SELECT count(*) FROM pending", [], |row| row.get(0)).unwrap();
+        assert_eq!(kinds, 2);
+    }
 }

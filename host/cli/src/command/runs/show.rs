@@ -89,6 +89,7 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &
                 "tasks": step.tasks,
                 "fuel": step.fuel,
                 "micros": step.micros,
+                "hooks": step.hooked,
                 "result_digest": step.result,
                 "warnings": step.warnings,
             })
@@ -119,6 +120,8 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &
         document.insert("child_runs".to_owned(), json!(children));
         let accepted = accepted::all(&told.steps, told.status());
         document.insert("accepted".to_owned(), accepted::document(&accepted));
+        // What hooks have come to since the newest checkpoint.
+        document.insert("hooks".to_owned(), json!(told.hooked()));
         document.insert("unreadable".to_owned(), json!(told.trouble));
         let holder = match store.holder(&row.run_id) {
             Ok(Holder::Known(owner)) => json!(owner),
@@ -199,6 +202,9 @@ fn print(
         );
         fuel = step.fuel;
         out.line(line)?;
+        for line in step.hooked.iter().filter_map(report::hook_line) {
+            out.line(line)?;
+        }
         for task in &step.tasks {
             if let Some(failure) = &task.failure {
                 out.line(format_args!(
@@ -223,6 +229,9 @@ fn print(
         for (node, usage) in &usage {
             out.line(usage.line(node))?;
         }
+    }
+    for line in told.hooked().iter().filter_map(report::hook_line) {
+        out.line(line)?;
     }
     if !state.is_empty() {
         out.line(styled(output::BOLD, "state"))?;

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, History, Pruning, Record, RecordKind, SignedPruning, StatusRecord};
+use graph_core::hook::HookEvent;
+use graph_core::record::{
+    Checkpoint, History, HookSummary, Pruning, Record, RecordKind, SignedPruning, StatusRecord,
+};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
 use graph_host::context::Context;
@@ -135,6 +138,15 @@ impl Story {
         history.into_newest()
     }
 
+    /// What hooks have come to since the newest checkpoint.
+    pub(super) fn hooked(&self) -> Vec<HookSummary> {
+        let hooks = self.pending.iter().filter_map(|record| match record {
+            Record::Hook(hook) => Some(HookSummary::of(hook)),
+            _ => None,
+        });
+        hooks.collect()
+    }
+
     /// The run as it stands, as its own process would tell it.
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();
@@ -143,6 +155,13 @@ impl Story {
             .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
         let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
         let mut fuel = newest.map_or(0, |newest| newest.fuel);
+        for record in &self.pending {
+            if let Record::Hook(hook) = record
+                && hook.event != HookEvent::Error
+            {
+                fuel = fuel.max(hook.fuel_total);
+            }
+        }
         for (node, used) in self.uses() {
             *executions.entry(node).or_default() += u64::from(used.0);
             fuel = fuel.saturating_add(used.1);
@@ -153,7 +172,11 @@ impl Story {
         let (visited, mut warnings) = self.ancestry();
         warnings.extend(status.iter().flat_map(|status| status.warnings.iter().cloned()));
         Ok(Summary {
-            status: end.map(|end| end.status).or(status.map(|status| status.status)).unwrap_or(row.status),
+            status: end
+                .filter(|_| newest.is_some_and(|newest| newest.hooks.is_empty()))
+                .map(|end| end.status)
+                .or(status.map(|status| status.status))
+                .unwrap_or(row.status),
             ended_by: end.map(|end| end.ended_by),
             limit_reached: end.is_some_and(|end| end.limit_reached),
             state: newest.map(|newest| state(store, &row.run_id, newest)).transpose()?.unwrap_or_default(),

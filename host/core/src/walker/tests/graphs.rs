@@ -13,11 +13,12 @@ use crate::graph::{
     NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary, Reducer,
     RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
 };
+use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::record::JournalEntry;
 use crate::template::ValueTemplate;
 use crate::time::Timestamp;
-use crate::walker::{CustomEvent, Graphs, TaskReport, TaskSpec, Timing};
+use crate::walker::{CustomEvent, Graphs, HookSpec, TaskReport, TaskSpec, Timing};
 
 /// What a random node is like, before names become indices.
 #[derive(Clone, Debug)]
@@ -40,9 +41,23 @@ impl Shape {
 pub(super) struct Sketch {
     nodes: Vec<Shape>,
     start: Vec<u8>,
+    hooks: Vec<u8>,
     switches: u16,
     /// Decides what the doubles answer.
     pub(super) salt: u64,
+}
+
+/// Graphs without hooks about questions: a run that goes back shows a pause without asking them.
+pub(super) fn sketches_to_travel() -> impl Strategy<Value = Sketch> {
+    let about_questions = |byte: &u8| event(*byte) == HookEvent::Interrupt;
+    sketches().prop_map(move |mut sketch| {
+        sketch.hooks.retain(|byte| !about_questions(byte));
+        sketch
+    })
+}
+
+const fn event(byte: u8) -> HookEvent {
+    HookEvent::ALL[(byte % 6) as usize]
 }
 
 pub(super) fn sketches() -> impl Strategy<Value = Sketch> {
@@ -54,8 +69,10 @@ pub(super) fn sketches() -> impl Strategy<Value = Sketch> {
         prop::collection::vec(any::<u8>(), 0..3),
     )
         .prop_map(|(next, kind, flags, retries, waits)| Shape { next, kind, flags, retries, waits });
-    (prop::collection::vec(shape, 1..7), prop::collection::vec(any::<u8>(), 1..3), any::<u16>(), any::<u64>())
-        .prop_map(|(nodes, start, switches, salt)| Sketch { nodes, start, switches, salt })
+    let bytes = |most: usize| prop::collection::vec(any::<u8>(), 1..most);
+    let hooks = prop_oneof![Just(Vec::new()), bytes(5)];
+    (prop::collection::vec(shape, 1..7), bytes(3), hooks, any::<u16>(), any::<u64>())
+        .prop_map(|(nodes, start, hooks, switches, salt)| Sketch { nodes, start, hooks, switches, salt })
 }
 
 fn template(value: &Value) -> ValueTemplate {
@@ -246,7 +263,60 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         templates: TemplateMode::Lenient,
         limits: NodeLimits::default(),
         output: None,
+        hooks: sketch.hooks.iter().enumerate().map(|(at, byte)| hook(at, *byte)).collect(),
     }
+}
+
+/// A hook of a graph, with any event and one of several actions.
+fn hook(at: usize, byte: u8) -> Hook {
+    let event = event(byte);
+    let item = |item_id: &str, params: Value| {
+        HookAction::Item(Action {
+            primary: Primary::Execute,
+            item_type: ItemType::Tool,
+            item_id: template(&json!(item_id)),
+            params: template(&params),
+        })
+    };
+    let control =
+        |action| HookAction::Control(Control { action, additional_steps: Some(2), max_retries: Some(2) });
+    let action = match byte / 6 % 7 {
+        0 => control(ControlAction::Retry),
+        1 => control(ControlAction::Continue),
+        2 => item(crate::hook::CONTROL_ITEM, json!({"action": "retry", "max_retries": 1})),
+        _ => item("t/hook", json!({"node": "${node}", "log": "${state.log}", "step": "${step_count}"})),
+    };
+    let condition = match byte / 42 {
+        0 => condition(&json!({"path": "step_count", "op": "lt", "value": 4})),
+        _ => Condition::ALWAYS,
+    };
+    Hook {
+        name: at.to_string(),
+        description: None,
+        layer: HookLayer::Graph,
+        event,
+        condition,
+        action,
+        required: byte > 240,
+    }
+}
+
+/// What the double of a hook answers: the same for the same call.
+pub(super) fn hook_double(salt: u64, spec: &HookSpec) -> TaskReport {
+    let draw = DomainHasher::new("hook")
+        .field(&salt.to_le_bytes())
+        .field(spec.call.activation.task.as_bytes())
+        .finish();
+    let byte = draw.as_bytes()[0];
+    let result = match byte % 9 {
+        0 => Ok(json!({"action": "retry"})),
+        1 => Ok(json!({"action": "continue", "additional_steps": 1})),
+        2 => Ok(json!({"action": "fail"})),
+        3 if byte > 200 => Ok(json!({"action": "abort"})),
+        4 => Err(Failure::new(Category::Permanent, "broken")),
+        _ => Ok(json!({"params": spec.call.params})),
+    };
+    TaskReport::new(result.map(Outcome::Result), u64::from(byte) + 1)
 }
 
 /// What the double of a task answers: the same for the same attempt and answers, whenever it is asked.

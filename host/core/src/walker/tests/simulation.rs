@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::graphs::double;
+use super::graphs::{double, hook_double};
 use crate::capability::{DispatchPatterns, Manifest};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
+use crate::hook::HookEvent;
 use crate::limits::RunLimits;
 use crate::record::{ChainError, ChainVerifier, Entry, Record, SignedRecord, Status, TaskEvent};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
-    Answers, Effect, Event, Graphs, HandleError, Identity, Persist, PersistId, Restored, RestoredChild,
-    RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId, is_child_of,
+    Answers, Effect, Event, Graphs, HandleError, HookSpec, Identity, Persist, PersistId, Restored,
+    RestoredChild, RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId, is_child_of,
 };
 
 /// What a store would hold.
@@ -49,6 +50,7 @@ impl Stored {
         let key = |record: &Record| match record {
             Record::Task(task) => format!("t{}", task.task),
             Record::Answers(answers) => format!("a{}", answers.task),
+            Record::Hook(hook) => format!("h{}", hook.call),
             Record::Status(_) => "s".to_owned(),
             Record::Checkpoint(_) => String::new(),
         };
@@ -62,6 +64,7 @@ impl Stored {
                 let namespace = match &record {
                     Record::Task(task) => &task.namespace,
                     Record::Answers(answers) => &answers.namespace,
+                    Record::Hook(hook) => &hook.namespace,
                     Record::Status(status) => &status.namespace,
                     Record::Checkpoint(_) => unreachable!(),
                 };
@@ -110,6 +113,7 @@ impl Stored {
             values,
             pending: Vec::new(),
             answers: Vec::new(),
+            hooks: Vec::new(),
             status: None,
             visited,
             warnings,
@@ -167,6 +171,7 @@ impl Stored {
             match record {
                 Record::Task(record) => restored.pending.push(record),
                 Record::Answers(record) => restored.answers.push(record),
+                Record::Hook(record) => restored.hooks.push(record),
                 Record::Status(record) => restored.status = Some(record),
                 Record::Checkpoint(_) => unreachable!(),
             }
@@ -195,6 +200,7 @@ pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durabil
         seed: Setup::default_seed(graph, &inputs),
         inputs,
         initial_state: serde_json::Map::new(),
+        hooks: Arc::default(),
         manifest: Arc::new(manifest),
         graphs,
         pins: crate::digest::Digest::of_bytes(b"pins"),
@@ -214,6 +220,7 @@ pub(super) struct Simulation {
     /// Chooses which of the things that may happen next does.
     order: u64,
     running: BTreeMap<(Arc<str>, u32), TaskSpec>,
+    hooks: BTreeMap<Arc<str>, HookSpec>,
     timers: BTreeSet<TimerId>,
     unacknowledged: VecDeque<(PersistId, Option<(String, u64)>)>,
     /// The newest superstep of each run whose checkpoint is known to be persisted.
@@ -223,6 +230,8 @@ pub(super) struct Simulation {
     pub(super) stopped: Option<Status>,
     /// Tasks whose writes were persisted under the newest checkpoint.
     pub(super) kept: BTreeSet<String>,
+    /// Calls of hooks whose results were persisted under the newest checkpoint.
+    pub(super) kept_hooks: BTreeSet<String>,
     /// How many effects may still be performed.
     pub(super) budget: usize,
     durability: Durability,
@@ -250,6 +259,7 @@ impl Simulation {
             salt,
             order,
             running: BTreeMap::new(),
+            hooks: BTreeMap::new(),
             timers: BTreeSet::new(),
             unacknowledged: VecDeque::new(),
             acknowledged_steps,
@@ -257,6 +267,7 @@ impl Simulation {
             effects: Vec::new(),
             stopped: None,
             kept: BTreeSet::new(),
+            kept_hooks: BTreeSet::new(),
             budget: usize::MAX,
             durability,
         }
@@ -293,6 +304,22 @@ impl Simulation {
         Ok(())
     }
 
+    /// A child run whose task has heard of its limit may be let go on, and meets it once more.
+    fn forget_limits(&mut self, record: &Record) {
+        let heard = match record {
+            Record::Task(task) => vec![&task.task],
+            Record::Status(status) if status.status != Status::Running => status.tasks.keys().collect(),
+            _ => Vec::new(),
+        };
+        for task in heard {
+            let of_child = |call: &str| {
+                let below = call.strip_prefix(task.as_str()).unwrap_or_default();
+                (below.starts_with('/') || below.starts_with('@')) && call.contains("/limit/")
+            };
+            self.kept_hooks.retain(|call| !of_child(call));
+        }
+    }
+
     fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::RunTask(spec) => {
@@ -315,6 +342,37 @@ impl Simulation {
             Effect::Abort { task, attempt } => {
                 assert!(self.running.remove(&(task, attempt)).is_some());
             }
+            Effect::RunHook(spec) => {
+                let told = &spec.call.activation;
+                let namespace = told.run_id.split_once('/').map_or("", |(_, namespace)| namespace);
+                let follows = matches!(
+                    spec.event,
+                    HookEvent::GraphStarted | HookEvent::AfterStep | HookEvent::GraphCompleted
+                );
+                if follows && self.durability == Durability::Sync {
+                    assert_eq!(
+                        Some(&told.superstep),
+                        self.acknowledged_steps.get(namespace),
+                        "a hook before its checkpoint"
+                    );
+                }
+                // Other child runs go on meanwhile.
+                let below = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+                let under_way = self.running.keys().map(|(task, _)| task).chain(self.hooks.keys());
+                assert!(
+                    spec.event == HookEvent::Error || !under_way.into_iter().any(|id| id.starts_with(&below)),
+                    "a hook beside something else"
+                );
+                assert!(
+                    !self.kept_hooks.contains(&told.task),
+                    "hook {} runs again though its result was kept",
+                    told.task
+                );
+                self.hooks.insert(told.task.as_str().into(), *spec);
+            }
+            Effect::AbortHook { hook } => {
+                assert!(self.hooks.remove(&hook).is_some());
+            }
             Effect::Persist(persist) => {
                 let step = match &persist.record {
                     Record::Checkpoint(checkpoint) => Some((checkpoint.namespace.clone(), checkpoint.step)),
@@ -335,10 +393,17 @@ impl Simulation {
                 {
                     self.kept.insert(task.task.clone());
                 }
+                if let Record::Hook(hook) = &persist.record
+                    && !(hook.required && hook.failure.is_some())
+                {
+                    self.kept_hooks.insert(hook.call.clone());
+                }
+                self.forget_limits(&persist.record);
                 if let Some((namespace, _)) = &step {
-                    // The tasks of that run, and of those below it.
+                    // The tasks and hooks of that run, and of those below it.
                     let below = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
                     self.kept.retain(|task| !task.starts_with(&below));
+                    self.kept_hooks.retain(|call| !call.starts_with(&below));
                 }
                 self.unacknowledged.push_back((persist.id, step));
                 self.stored.commit(*persist);
@@ -349,6 +414,7 @@ impl Simulation {
             Effect::Emit(_) => {}
             Effect::Suspend(status) | Effect::Finish(status) => {
                 assert!(self.running.is_empty(), "stopped with tasks running");
+                assert!(self.hooks.is_empty(), "stopped with hooks running");
                 assert!(self.unacknowledged.is_empty(), "stopped before everything was persisted");
                 self.stopped = Some(status);
             }
@@ -359,11 +425,17 @@ impl Simulation {
     pub(super) fn step(&mut self) -> bool {
         let retries: Vec<TimerId> =
             self.timers.iter().filter(|timer| matches!(timer, TimerId::Retry { .. })).cloned().collect();
-        let choices = self.running.len() + usize::from(!self.unacknowledged.is_empty()) + retries.len();
-        if choices == 0 {
+        let others = self.running.len() + usize::from(!self.unacknowledged.is_empty()) + retries.len();
+        if others + self.hooks.len() == 0 {
             return false;
         }
-        let choice = self.draw(choices);
+        let choice = self.draw(others + self.hooks.len());
+        if let Some(call) = choice.checked_sub(others).and_then(|at| self.hooks.keys().nth(at)).cloned() {
+            let spec = self.hooks.remove(&call).unwrap();
+            let report = hook_double(self.salt, &spec);
+            self.tell(Event::HookDone { hook: call, report }).unwrap();
+            return true;
+        }
         if choice < self.running.len() {
             let key = self.running.keys().nth(choice).cloned().unwrap();
             let spec = self.running.remove(&key).unwrap();

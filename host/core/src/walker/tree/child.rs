@@ -11,7 +11,7 @@ use super::super::Walker;
 use super::super::children::{ChildEnd, ChildUse};
 use super::super::commit::failed_at;
 use super::super::event::{Effect, Event, Notice, TaskReport, TaskSpec};
-use super::super::machine::Phase;
+use super::super::machine::{Phase, TIME_LIMIT};
 use super::super::setup::{HandleError, Identity, Setup};
 use super::names::{child_namespace, depth, graph_of};
 use super::route::Route;
@@ -70,6 +70,7 @@ impl RunTree {
             initial_state: Map::new(),
             manifest,
             graphs: Arc::clone(&root.graphs),
+            hooks: Arc::clone(&root.hooks),
             seed: root.seed,
             accepted: Vec::new(),
             pins: root.pins,
@@ -187,6 +188,10 @@ impl RunTree {
         route: &mut Route,
     ) -> Result<(), HandleError> {
         let goes_on = self.can_go_on(namespace) && !(untold && self.has_failed(namespace));
+        if let Some(child) = self.children.get_mut(namespace).filter(|_| untold) {
+            let error = child.walker.error.as_ref();
+            child.timed_out = error.is_some_and(|error| error.message.starts_with(TIME_LIMIT));
+        }
         let lifted = self.lifted;
         let Some(child) = self.children.get_mut(namespace) else { return Ok(()) };
         let walker = &mut child.walker;
@@ -231,7 +236,7 @@ impl RunTree {
         let walker = &child.walker;
         let mut warnings = Vec::new();
         let end = match (walker.status, &walker.end) {
-            (status, Some(end)) => {
+            (status, Some(end)) if status.is_end() => {
                 let path = &walker.path;
                 warnings.extend(walker.warnings.iter().map(|warning| format!("in `{path}`: {warning}")));
                 if status == Status::CompletedWithErrors {
@@ -240,15 +245,15 @@ impl RunTree {
                 }
                 ChildEnd::Output(Value::clone(&end.output.0))
             }
-            (Status::Interrupted, None) => ChildEnd::Asks,
-            (Status::Cancelled, None) => ChildEnd::Stopped,
-            (Status::Limit, None) if child.timed_out && child.timed_by_node => {
+            (Status::Interrupted, _) => ChildEnd::Asks,
+            (Status::Cancelled, _) => ChildEnd::Stopped,
+            (Status::Limit, _) if child.timed_out && child.timed_by_node => {
                 let seconds = walker.setup.manifest.run_limits().timeout.as_secs_f64();
                 let message = format!("its graph `{}` did not end within {seconds} s", walker.graph.id);
                 ChildEnd::Failed(Failure::new(Category::Timeout, message))
             }
-            (Status::Limit, None) => ChildEnd::Failed(failure(walker, Category::Limit)),
-            (_, None) => ChildEnd::Failed(failure(walker, Category::Permanent)),
+            (Status::Limit, _) => ChildEnd::Failed(failure(walker, Category::Limit)),
+            _ => ChildEnd::Failed(failure(walker, Category::Permanent)),
         };
         let (parent, task) = (Arc::clone(&child.parent), Arc::clone(&child.task));
         let now = route.now;
@@ -353,7 +358,7 @@ impl Walker {
     /// Fuel used so far, by tasks of the superstep under way too.
     fn used_fuel(&self) -> u64 {
         let open = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
-        let open = open.map(|task| task.used.fuel).fold(self.fuel, u64::saturating_add);
+        let open = open.map(|task| task.used.fuel).fold(self.fuel_so_far(), u64::saturating_add);
         open.saturating_add(self.pending.fuel())
     }
 

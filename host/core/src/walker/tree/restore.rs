@@ -102,6 +102,7 @@ impl RunTree {
             // What its parent leaves of it, the task says when it lets the child go on.
             manifest: Arc::clone(&theirs.manifest),
             graphs: Arc::clone(&root.graphs),
+            hooks: Arc::clone(&root.hooks),
             seed: root.seed,
             pins: root.pins,
             accepted: Vec::new(),

@@ -9,6 +9,7 @@ use super::super::setup::HandleError;
 use super::names::{child_namespace, graph_of};
 use super::{RunTree, Sent};
 use crate::graph::{Durability, ItemType, Primary};
+use crate::record::Record;
 use crate::time::Timestamp;
 
 /// Effects on their way.
@@ -105,6 +106,7 @@ impl RunTree {
                 self.walker_mut(namespace)?.forget_aborted(&task, attempt);
                 self.tell(&child, Event::KillRequested, route)?;
             }
+            effect @ (Effect::RunHook(_) | Effect::AbortHook { .. }) => route.out.push(effect),
             Effect::Persist(persist) => self.hand_out(namespace, persist, route),
             Effect::SetTimer { timer: TimerId::RunTimeout, at } if !of_root => {
                 let timer = TimerId::ChildTimeout { namespace: Arc::clone(namespace) };
@@ -133,7 +135,7 @@ impl RunTree {
     }
 
     /// Gives a record its place in the order of all. Under `durability: exit` the records of a child wait for those of the
-    /// run at the top: nothing of a run is stored before it stops.
+    /// run at the top: nothing of a run is stored before it stops. They follow the checkpoint that they are under.
     fn hand_out(&mut self, namespace: &Arc<str>, persist: Box<Persist>, route: &mut Route) {
         if self.root.setup.durability == Durability::Exit {
             if !namespace.is_empty() {
@@ -145,6 +147,13 @@ impl RunTree {
             }
             let committed = std::mem::take(&mut route.committed);
             self.forget(&committed);
+            let (first, last) = match persist.record {
+                Record::Checkpoint(_) => (Some(persist), None),
+                _ => (None, Some(persist)),
+            };
+            if let Some(checkpoint) = first {
+                self.number(namespace, checkpoint, true, route);
+            }
             let held: Vec<(Arc<str>, Vec<Persist>)> = self
                 .children
                 .iter_mut()
@@ -155,6 +164,10 @@ impl RunTree {
                     self.number(&namespace, Box::new(record), false, route);
                 }
             }
+            if let Some(record) = last {
+                self.number(namespace, record, true, route);
+            }
+            return;
         }
         self.number(namespace, persist, true, route);
     }
@@ -205,7 +218,9 @@ impl RunTree {
         let failed = || Event::PersistFailed { id: PersistId(0), message: message.to_owned() };
         for child in self.children.values_mut() {
             let effects = child.walker.handle(route.now, failed())?;
-            let aborts = effects.into_iter().filter(|effect| matches!(effect, Effect::Abort { .. }));
+            let aborts = effects
+                .into_iter()
+                .filter(|effect| matches!(effect, Effect::Abort { .. } | Effect::AbortHook { .. }));
             route.out.extend(aborts);
         }
         route.out.extend(self.root.handle(route.now, failed())?);

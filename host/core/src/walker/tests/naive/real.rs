@@ -174,6 +174,7 @@ impl<'g> Real<'g> {
                 }
                 Effect::SetTimer { timer, .. } => drop(self.timers.insert(timer)),
                 Effect::Abort { .. } => panic!("nothing is given up on in a random case"),
+                Effect::RunHook(_) | Effect::AbortHook { .. } => panic!("a random case has no hooks"),
                 Effect::Finish(status) => assert!(status.is_end()),
                 Effect::Suspend(status) => assert!(!status.is_end() && status != Status::Running),
                 Effect::Emit(_) => {}
@@ -186,6 +187,7 @@ impl<'g> Real<'g> {
         let key = match &persist.record {
             Record::Task(task) => format!("task {}", task.task),
             Record::Answers(answers) => format!("answers {}", answers.task),
+            Record::Hook(hook) => format!("hook {}", hook.call),
             Record::Status(_) => "status".to_owned(),
             Record::Checkpoint(checkpoint) => {
                 let untracked = |name: &str| {
@@ -223,11 +225,12 @@ impl<'g> Real<'g> {
             last = Some((checkpoint, persist.record.encode().unwrap().1));
         }
         let (checkpoint, digest) = last.unwrap();
-        let (mut pending, mut answers, mut status) = (Vec::new(), Vec::new(), None);
+        let (mut pending, mut answers, mut hooks, mut status) = (Vec::new(), Vec::new(), Vec::new(), None);
         for record in self.stored.pending.values().cloned() {
             match record {
                 Record::Task(record) => pending.push(through_text(&record)),
                 Record::Answers(record) => answers.push(through_text(&record)),
+                Record::Hook(record) => hooks.push(through_text(&record)),
                 Record::Status(record) => status = Some(through_text(&record)),
                 Record::Checkpoint(_) => {}
             }
@@ -238,6 +241,7 @@ impl<'g> Real<'g> {
             values: values.into_values().flatten().collect(),
             pending,
             answers,
+            hooks,
             status,
             visited,
             warnings,

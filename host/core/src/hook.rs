@@ -1,0 +1,292 @@
+//! Hooks: what is done when something happens in a run, and what it may change about the run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::condition::Condition;
+use crate::graph::{Action, ItemType, Primary};
+
+/// The item that is built in: it needs no grant and answers with its params, which say how the run goes on.
+pub const CONTROL_ITEM: &str = "rye/agent/threads/internal/control";
+/// How often a failure is tried again by a control result that does not say.
+pub const MAX_RETRIES: u32 = 3;
+/// How many supersteps more a control result gives that does not say.
+pub const ADDITIONAL_STEPS: u64 = 50;
+
+/// Whether an action is the item that is built in.
+pub fn is_control_item(primary: Primary, item_type: ItemType, item_id: &str) -> bool {
+    primary == Primary::Execute && item_type == ItemType::Tool && item_id == CONTROL_ITEM
+}
+
+/// What happens in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEvent {
+    /// The run has begun; its first superstep has not.
+    GraphStarted,
+    /// A task has committed, before the next superstep.
+    AfterStep,
+    /// A task has failed, and its retry policy is used up.
+    Error,
+    /// The run is about to stop at a limit.
+    Limit,
+    /// The run is about to wait for answers.
+    Interrupt,
+    /// The end of the run is stored.
+    GraphCompleted,
+}
+
+impl HookEvent {
+    /// Every event.
+    pub const ALL: [Self; 6] = [
+        Self::GraphStarted,
+        Self::AfterStep,
+        Self::Error,
+        Self::Limit,
+        Self::Interrupt,
+        Self::GraphCompleted,
+    ];
+
+    /// The name in documents and records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::GraphStarted => "graph_started",
+            Self::AfterStep => "after_step",
+            Self::Error => "error",
+            Self::Limit => "limit",
+            Self::Interrupt => "interrupt",
+            Self::GraphCompleted => "graph_completed",
+        }
+    }
+
+    /// What conditions and templates of its hooks can read.
+    pub const fn roots(self) -> &'static [&'static str] {
+        match self {
+            Self::GraphStarted => &["event", "graph_id", "run", "state", "inputs", "step_count"],
+            Self::AfterStep => &[
+                "event",
+                "graph_id",
+                "run",
+                "state",
+                "inputs",
+                "step_count",
+                "node",
+                "task",
+                "attempt",
+                "result",
+                "next",
+                "next_node",
+            ],
+            Self::Error => &[
+                "event",
+                "graph_id",
+                "run",
+                "state",
+                "inputs",
+                "step_count",
+                "node",
+                "task",
+                "attempt",
+                "error",
+                "classification",
+            ],
+            Self::Limit => &[
+                "event",
+                "graph_id",
+                "run",
+                "state",
+                "inputs",
+                "step_count",
+                "limit_code",
+                "current_value",
+                "current_max",
+                "next",
+            ],
+            Self::Interrupt => {
+                &["event", "graph_id", "run", "state", "inputs", "step_count", "node", "interrupts"]
+            }
+            Self::GraphCompleted => &[
+                "event",
+                "graph_id",
+                "run",
+                "state",
+                "inputs",
+                "step_count",
+                "steps",
+                "status",
+                "ended_by",
+                "output",
+            ],
+        }
+    }
+
+    /// Whether a control result means something at it.
+    pub const fn takes(self, control: ControlAction) -> bool {
+        match control {
+            ControlAction::Retry => matches!(self, Self::Error),
+            ControlAction::Fail | ControlAction::Continue => matches!(self, Self::Error | Self::Limit),
+            ControlAction::Abort => !matches!(self, Self::GraphCompleted),
+        }
+    }
+}
+
+impl fmt::Display for HookEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a hook was written. Lower layers come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HookLayer {
+    /// The graph's own.
+    Graph,
+    /// The project's: `.ai/hooks.yaml`.
+    Project,
+    /// The user's: they watch, and never control.
+    Infra,
+}
+
+impl HookLayer {
+    /// The number in documents and records, from 1.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Graph => 1,
+            Self::Project => 2,
+            Self::Infra => 3,
+        }
+    }
+
+    /// Whether its hooks can change how the run goes on.
+    pub const fn controls(self) -> bool {
+        !matches!(self, Self::Infra)
+    }
+}
+
+/// A hook, ready to be asked.
+#[derive(Debug)]
+pub struct Hook {
+    /// What it is called: its `id`, or its layer and place, as `1.0`.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Where it was written.
+    pub layer: HookLayer,
+    /// When it is asked.
+    pub event: HookEvent,
+    /// Whether it acts.
+    pub condition: Condition,
+    /// What it does.
+    pub action: HookAction,
+    /// Whether the run fails where it does.
+    pub required: bool,
+}
+
+/// What a hook does.
+#[derive(Debug)]
+pub enum HookAction {
+    /// Dispatches an item, as a node does.
+    Item(Action),
+    /// Says how the run goes on.
+    Control(Control),
+    /// Nothing: `{retry: false}`.
+    Nothing,
+}
+
+/// How a run goes on, as a hook says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// In which way.
+    pub action: ControlAction,
+    /// With `continue` at a limit, how many supersteps more may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub additional_steps: Option<u64>,
+    /// With `retry`, how often hooks may have one task tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+}
+
+/// In which way a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlAction {
+    /// The failed task is tried once more.
+    Retry,
+    /// The failure, or the limit, stands.
+    Fail,
+    /// The run fails at once.
+    Abort,
+    /// The failure is passed as `on_error: continue` does; at a limit, more supersteps may run.
+    Continue,
+}
+
+impl ControlAction {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Retry, Self::Fail, Self::Abort, Self::Continue];
+
+    /// The name in documents and records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Fail => "fail",
+            Self::Abort => "abort",
+            Self::Continue => "continue",
+        }
+    }
+}
+
+impl fmt::Display for ControlAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Control {
+    /// The control result in what an item has answered; `None` where it says nothing of the kind. An error is what is
+    /// wrong with one.
+    pub fn read(answer: &Value) -> Result<Option<Self>, String> {
+        let Some(fields) = answer.as_object() else { return Ok(None) };
+        let named = fields.get("action").and_then(Value::as_str);
+        let Some(action) = ControlAction::ALL.into_iter().find(|action| named == Some(action.as_str()))
+        else {
+            return Ok(None);
+        };
+        let number = |key: &str| match fields.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => value.as_u64().filter(|number| *number > 0).map(Some).ok_or_else(|| {
+                format!("its control result has `{key}: {value}`, which must be a whole number, at least 1")
+            }),
+        };
+        let max_retries = number("max_retries")?.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+        Ok(Some(Self { action, additional_steps: number("additional_steps")?, max_retries }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn answers_are_read() {
+        let read = |value: Value| Control::read(&value);
+        assert_eq!(read(json!(null)), Ok(None));
+        assert_eq!(read(json!({"action": "created", "max_retries": "many"})), Ok(None));
+        let retry = Control { action: ControlAction::Retry, additional_steps: None, max_retries: Some(2) };
+        assert_eq!(read(json!({"action": "retry", "max_retries": 2, "more": 1})), Ok(Some(retry)));
+        for wrong in [json!(0), json!(-1), json!(1.5), json!("2")] {
+            assert!(read(json!({"action": "retry", "max_retries": wrong})).is_err());
+        }
+    }
+
+    #[test]
+    fn every_control_means_something_somewhere_and_none_at_the_end() {
+        for action in ControlAction::ALL {
+            assert!(HookEvent::ALL.into_iter().any(|event| event.takes(action)));
+            assert!(!HookEvent::GraphCompleted.takes(action));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What records say of hooks: which ones are due at a boundary, and what each has come to.
+
+use serde::{Deserialize, Serialize};
+
+use super::body::is_none_yet;
+use super::value::Canonical;
+use crate::digest::Digest;
+use crate::graph::{ItemType, Primary};
+use crate::hook::{Control, HookEvent};
+use crate::node::Failure;
+use crate::time::Timestamp;
+
+/// A hook that is due: its condition holds, and its templates are filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedHook {
+    /// What it does.
+    pub action: PlannedAction,
+    /// The call's id: `task/error/n/hook`, `task/after_step/hook`, or `superstep/event/hook`.
+    pub call: String,
+    /// What has happened.
+    pub event: HookEvent,
+    /// The hook's name.
+    pub hook: String,
+    /// The hook's layer, from 1 to 3.
+    pub layer: u8,
+    /// Whether the run fails where it does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+/// What a hook that is due does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum PlannedAction {
+    /// It says how the run goes on.
+    Control {
+        /// How.
+        control: Control,
+    },
+    /// It cannot be carried out.
+    Fail {
+        /// Why.
+        failure: Failure,
+    },
+    /// It dispatches an item, if that is permitted.
+    Run {
+        /// The item's id.
+        item_id: String,
+        /// What kind of item it is.
+        item_type: ItemType,
+        /// What it is given.
+        params: Canonical,
+        /// What is done with the item.
+        primary: Primary,
+    },
+}
+
+/// What a hook has come to. It is void as soon as a newer checkpoint is persisted, whose `hooked` tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookRecord {
+    /// When.
+    pub at: Timestamp,
+    /// The call's id.
+    pub call: String,
+    /// The record digest of the checkpoint it is under.
+    pub checkpoint: Digest,
+    /// How the run goes on, if it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+    /// How often its item was dispatched under its checkpoint, this call included; 0 where it was denied, or answers
+    /// without a dispatch.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub dispatches: u32,
+    /// What had happened.
+    pub event: HookEvent,
+    /// Why it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Fuel of this call.
+    pub fuel: u64,
+    /// Fuel of the task so far, at an error, or of the run; this call included.
+    pub fuel_total: u64,
+    /// The hook's name.
+    pub hook: String,
+    /// The item that was dispatched, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// The hook's layer, from 1 to 3.
+    pub layer: u8,
+    /// The namespace.
+    pub namespace: String,
+    /// Whether the run fails where it does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+    /// What it has answered; null if it failed.
+    pub result: Canonical,
+    /// How often the run had gone on from a failure or a limit under its checkpoint.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub resumes: u32,
+    /// The run's id.
+    pub run: String,
+    /// The sequence number of the checkpoint it is under.
+    pub sequence: u64,
+    /// Warnings that it raised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What a hook has come to, for the history of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookSummary {
+    /// The call's id.
+    pub call: String,
+    /// How the run went on, if it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+    /// How often its item was dispatched under its checkpoint; 0 where it was denied, or answers without a dispatch.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub dispatches: u32,
+    /// What had happened.
+    pub event: HookEvent,
+    /// Why it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Fuel of the call.
+    pub fuel: u64,
+    /// The hook's name.
+    pub hook: String,
+    /// The item that was dispatched, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// The hook's layer, from 1 to 3.
+    pub layer: u8,
+}
+
+impl HookSummary {
+    /// What is kept of a record.
+    pub fn of(record: &HookRecord) -> Self {
+        Self {
+            call: record.call.clone(),
+            control: record.control,
+            dispatches: record.dispatches,
+            event: record.event,
+            failure: record.failure.clone(),
+            fuel: record.fuel,
+            hook: record.hook.clone(),
+            item: record.item.clone(),
+            layer: record.layer,
+        }
+    }
+}
