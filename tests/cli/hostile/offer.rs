@@ -127,6 +127,8 @@ impl<'f> Scene<'f> {
                 std::fs::hard_link(self.place.path(target), &file).unwrap();
             } else if text("fifo").is_some() {
                 assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+            } else if let Some(size) = edit.get("grow").and_then(Value::as_u64) {
+                std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(size).unwrap();
             } else if let Some(size) = edit.get("size").and_then(Value::as_u64) {
                 std::fs::File::create(&file).unwrap().set_len(size).unwrap();
             } else if text("damage").is_some() {
