@@ -62,7 +62,8 @@ pub(crate) fn envelope(component: &[u8], patch: &Value) -> String {
     if let Some(changes) = patch.get("envelope") {
         merge(&mut envelope, changes);
     }
-    envelope.to_string()
+    let pad = patch.get("pad").and_then(Value::as_u64).unwrap_or(0);
+    envelope.to_string() + &" ".repeat(usize::try_from(pad).unwrap())
 }
 
 fn merge(target: &mut Value, changes: &Value) {

@@ -56,6 +56,10 @@ fn reader(from: Option<impl std::io::Read + Send + 'static>) -> std::thread::Joi
 /// The most memory that a process has had so far: the system counts that itself, so nothing is missed between two looks.
 fn peak_of(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    // Until it is the program that was started, it still has the memory of the one that starts it.
+    if !status.starts_with("Name:\tgraph-host\n") {
+        return 0;
+    }
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
