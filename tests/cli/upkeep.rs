@@ -250,11 +250,11 @@ fn old_checkpoints_go_and_the_rest_can_be_checked() {
     exits(&place.run(&["resume", "q1", "--answer", "yes"]), 0);
 }
 
-const PAUSING: &str = r#"start: work
+const PAUSING: &str = r"start: work
 channels: { n: { reducer: sum, default: 0 } }
 nodes:
   work: { interrupt: before, assign: { n: 1 }, next: [{ to: work, when: { path: state.n, op: lt, value: 3 } }, { to: [] }] }
-"#;
+";
 
 /// Does something to the database from outside.
 fn tamper(place: &Place, statements: &[&str]) {

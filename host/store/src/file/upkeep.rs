@@ -133,8 +133,8 @@ fn look(store: &FileStore) -> Result<Mark, StorageError> {
         .iter()
         .fold(DomainHasher::new("graph-host/files/v1"), |hasher, line| hasher.field(line.as_bytes()))
         .finish();
-    let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
-    Ok(Mark(u64::from_le_bytes([a, b, c, d, e, f, g, h])))
+    let number = digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+    Ok(Mark(number))
 }
 
 /// Goes through the files of a folder that may not be there.

@@ -28,6 +28,9 @@ struct Standing {
     namespaces: HashMap<String, Namespace>,
 }
 
+/// The newest checkpoint of a namespace, if it has one.
+pub(super) struct Head(pub(super) Option<u64>);
+
 #[derive(Clone, Copy, Debug)]
 struct Namespace {
     head: Option<u64>,
@@ -51,9 +54,9 @@ impl Known {
         self.runs.get(run).map(|standing| standing.id)
     }
 
-    /// The newest checkpoint of a namespace: `None` if it is not known, `Some(None)` if there is none.
-    pub(super) fn head(&self, run: &str, namespace: &str) -> Option<Option<u64>> {
-        self.runs.get(run)?.namespaces.get(namespace).map(|namespace| namespace.head)
+    /// The newest checkpoint of a namespace; `None` if it is not known.
+    pub(super) fn head(&self, run: &str, namespace: &str) -> Option<Head> {
+        self.runs.get(run)?.namespaces.get(namespace).map(|namespace| Head(namespace.head))
     }
 
     /// Whether a namespace may have pending records.

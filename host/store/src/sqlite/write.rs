@@ -5,6 +5,7 @@ use graph_core::graph::Durability;
 use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::known::Head;
 use super::row::durability_name;
 use super::store::{Database, SqliteStore, Write};
 use super::{sql, values};
@@ -74,7 +75,7 @@ impl SqliteStore {
         };
         let Some(id) = id else { return Err(CommitError::NotFound { run: run.to_owned() }) };
         let plans = plan::plan(run, batch, |namespace| match known.head(run, namespace) {
-            Some(head) => Ok(head),
+            Some(Head(newest)) => Ok(newest),
             None => head(connection, id, namespace).map_err(failed),
         })?;
         let added = number(plan::entries(batch));
