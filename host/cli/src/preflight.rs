@@ -220,18 +220,14 @@ impl Plan {
         let items = admit_all(components, items);
         for Named { inside, hook, at } in named {
             let planned: &mut PlannedNode = if hook.is_some() { &mut hooks[at] } else { &mut nodes[at] };
-            let (action, used) = match hook {
-                Some(place) => {
-                    match inside.graph.hooks.iter().chain(outer).nth(place).map(|hook| &hook.action) {
-                        Some(HookAction::Item(action)) => (action, inside.used(None, inside.graph.limits)),
-                        _ => continue,
-                    }
-                }
-                None => {
-                    let node = inside.graph.node(planned.index);
-                    let Some(action) = node.action.as_ref() else { continue };
-                    (action, inside.used(node.capabilities.as_ref(), node.limits))
-                }
+            let (action, used) = if let Some(place) = hook {
+                let hook = inside.graph.hooks.iter().chain(outer).nth(place);
+                let Some(HookAction::Item(action)) = hook.map(|hook| &hook.action) else { continue };
+                (action, inside.used(None, inside.graph.limits))
+            } else {
+                let node = inside.graph.node(planned.index);
+                let Some(action) = node.action.as_ref() else { continue };
+                (action, inside.used(node.capabilities.as_ref(), node.limits))
             };
             let PlannedId::Literal(id) = &planned.item else { continue };
             match items.get(id) {

@@ -79,8 +79,7 @@ impl Items {
     /// that of the case around it: the project is looked for from there. Items are looked for in `items_dir` first.
     pub(super) async fn executor(
         &self,
-        file: &Path,
-        items_dir: Option<&Path>,
+        (file, items_dir): (&Path, Option<&Path>),
         graph: &Arc<Graph>,
         graphs: &Arc<Graphs>,
         hooks: &[Hook],

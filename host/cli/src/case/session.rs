@@ -243,7 +243,7 @@ impl<'c> Session<'c> {
         }
         let hooks = &self.case.hooks;
         let real =
-            self.items.executor(file, items_dir, &graph, &graphs, hooks, &manifest, has_double).await?;
+            self.items.executor((file, items_dir), &graph, &graphs, hooks, &manifest, has_double).await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
         let setup = Setup {
             identity: Identity {

@@ -16,6 +16,10 @@ use graph_store::{
 };
 use tokio::sync::Notify;
 
+/// How often tasks and hooks were dispatched: by whether it is a hook and the task's or the call's id, what it is called
+/// and how often.
+type Open = BTreeMap<(bool, String), (String, u32)>;
+
 /// A store in memory that can be told to take no more than so many records.
 #[derive(Debug, Default)]
 pub(super) struct CaseStore {
@@ -104,9 +108,9 @@ impl CaseStore {
 
     /// What the records under the newest checkpoint of a namespace know of: whether it is a hook, and its task's or its
     /// call's id; what it is called, and how many dispatches there were.
-    fn open_in(&self, run: &str, namespace: &str) -> Result<BTreeMap<(bool, String), (String, u32)>, String> {
+    fn open_in(&self, run: &str, namespace: &str) -> Result<Open, String> {
         // The same task or call may be in several records: the one that knows of most is the newest.
-        let mut open: BTreeMap<(bool, String), (String, u32)> = BTreeMap::new();
+        let mut open = Open::new();
         let mut used = |is_hook: bool, id: String, name: String, count: u32| {
             let known = open.entry((is_hook, id)).or_insert((name, 0));
             known.1 = known.1.max(count);

@@ -55,9 +55,9 @@ async fn suggested(graph: &str, sources: &Sources, context: &Context) -> Result<
     let graphs = closure(graph, &inside.graphs);
     let hooks: Vec<_> =
         graphs.iter().flat_map(|graph| &graph.hooks).chain(scene.hooks.hooks.iter()).collect();
-    let names: Vec<_> = hooks.iter().map(|hook| format!("hook:{}", hook.name)).collect();
+    let hook_names: Vec<_> = hooks.iter().map(|hook| format!("hook:{}", hook.name)).collect();
     let mut dispatches: Vec<_> = graphs.iter().flat_map(|graph| of_nodes(graph)).collect();
-    dispatches.extend(of_hooks(hooks.iter().copied().zip(names.iter().map(String::as_str))));
+    dispatches.extend(of_hooks(hooks.iter().copied().zip(hook_names.iter().map(String::as_str))));
     let mut named: Vec<Named> = Vec::new();
     let mut unknown = Vec::new();
     for used in &dispatches {

@@ -288,7 +288,7 @@ impl Pending {
         for (task, used) in used.into_iter().flatten() {
             let entry = pending.entry(graph, task, &used.node)?;
             let TaskUse { asked, attempts, dispatches, fuel, micros, settled, steps, .. } = *used;
-            entry.used = Used { asked, dispatches, fuel, micros, steps };
+            entry.used = Used { dispatches, fuel, micros, steps, asked };
             entry.start = Start { used: entry.used, attempts, settled };
             entry.journal.clone_from(&used.journal);
         }
