@@ -1,6 +1,8 @@
 //! What a stranger's component, document or statement tries, and what comes of it: every file below `tests/hostile` is one
 //! input with its outcome beside it. `tests/hostile/README.md` is the table of them; `HOSTILE_UPDATE=1` writes it anew.
 
+#![allow(clippy::format_push_string, clippy::format_collect, reason = "tests read better so")]
+
 mod fixture;
 mod memory;
 mod offer;

@@ -87,8 +87,8 @@ fn large() -> Vec<u8> {
     let (mut functions, mut bodies) = (Vec::new(), Vec::new());
     leb(FUNCTIONS, &mut functions);
     leb(FUNCTIONS, &mut bodies);
+    functions.resize(functions.len() + FUNCTIONS, 0);
     for _ in 0..FUNCTIONS {
-        functions.push(0);
         leb(body.len(), &mut bodies);
         bodies.extend_from_slice(&body);
     }

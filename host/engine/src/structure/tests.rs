@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "tests read better so")]
 
 use super::{Exceeded, Figure, count};
 

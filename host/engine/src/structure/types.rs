@@ -61,8 +61,12 @@ fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) 
         match reader.read_u8()? {
             0x00 => core(&reader.read()?, tally)?,
             0x01 => component_type(reader, depth + 1, tally)?,
-            0x02 => drop(reader.read::<ComponentAlias<'_>>()?),
-            0x03 => drop(reader.read::<ComponentImport<'_>>()?),
+            0x02 => {
+                reader.read::<ComponentAlias<'_>>()?;
+            }
+            0x03 => {
+                reader.read::<ComponentImport<'_>>()?;
+            }
             0x04 => {
                 reader.read::<ComponentExternName<'_>>()?;
                 reader.read::<ComponentTypeRef>()?;
