@@ -12,7 +12,7 @@ use crate::graph::{Durability, Graph};
 use crate::record::{Accepted, ChainError, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
-use crate::walker::{Event, Graphs, Resume, RunTree, Setup, Summary};
+use crate::walker::{Effect, Event, Graphs, Resume, RunTree, Setup, Summary};
 
 fn begin(nest: &Nest, durability: Durability) -> (Arc<crate::graph::Graph>, Setup) {
     let (graph, graphs) = build_nest(nest, durability);
@@ -237,4 +237,26 @@ fn a_crash_passes_no_pause() {
         );
     }
     assert!(recovered > 2);
+}
+
+/// Where a child run cannot even begin, its superstep may stop at once: what other tasks of it came to is stored before.
+#[test]
+fn a_stop_is_stored_behind_what_led_to_it() {
+    let needs = "{start: a, nodes: {a: {}}}, config_schema: {type: object, required: [x]}";
+    let inner = load("t/inner", needs);
+    let outer = load("t/outer", "{start: [a, b], nodes: {a: {action: {item_id: t/inner}}, b: {}}}");
+    let setup = setup_with(&outer.1, Arc::new(Graphs::from([inner])), Durability::Sync);
+    let mut tree = RunTree::new(outer.1, setup);
+    let mut waiting = vec![Event::Started];
+    let mut records = Vec::new();
+    while let Some(event) = waiting.pop() {
+        for effect in tree.handle(Timestamp(1), event).unwrap() {
+            if let Effect::Persist(persist) = effect {
+                waiting.push(Event::Persisted(persist.id));
+                records.push(persist.record.kind().as_str());
+            }
+        }
+    }
+    assert_eq!(tree.summary().status, Status::Failed);
+    assert_eq!(records, ["checkpoint", "task", "status"]);
 }

@@ -31,11 +31,13 @@ impl Route {
         Self { now, waiting: VecDeque::new(), out: Vec::new(), committed: BTreeSet::new(), taken: Vec::new() }
     }
 
-    /// What a walker asks for comes before what waits already: it is what that leads to.
+    /// What a walker asks for comes before what waits already, for it is what that leads to; but behind what the same
+    /// walker has asked for before.
     pub(super) fn push(&mut self, namespace: &str, effects: Vec<Effect>) {
         let namespace: Arc<str> = namespace.into();
-        for effect in effects.into_iter().rev() {
-            self.waiting.push_front((Arc::clone(&namespace), effect));
+        let own = self.waiting.iter().rposition(|(of, _)| *of == namespace);
+        for (at, effect) in (own.map_or(0, |own| own + 1)..).zip(effects) {
+            self.waiting.insert(at, (Arc::clone(&namespace), effect));
         }
     }
 }
