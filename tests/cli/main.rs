@@ -16,6 +16,7 @@ mod nested;
 mod pins;
 mod place;
 mod readme;
+mod replay;
 mod sessions;
 mod shared;
 mod stores;

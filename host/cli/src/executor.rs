@@ -23,7 +23,8 @@ use crate::components::Components;
 use crate::driver::{CallObserver, TaskExecutor};
 use crate::output::{self, Output, printable, styled};
 use crate::preflight::{Plan, PlannedId, Scope};
-use crate::primaries::{Primaries, Request};
+use crate::primaries::{Primaries, Request, journal as items};
+use crate::replay::Tape;
 use crate::report::one_line;
 
 /// An attempt that is over sooner than this is done by the driver's own thread.
@@ -49,6 +50,8 @@ struct Shared {
     quiet: bool,
     /// Hears of the calls that components make.
     calls: OnceLock<Arc<dyn CallObserver>>,
+    /// Answers in the place of the world, in a replay.
+    tape: Option<Arc<Tape>>,
 }
 
 /// What was made ready in one graph, by what is left for it.
@@ -101,7 +104,15 @@ impl ComponentExecutor {
         }
         let ready = RwLock::new(ready);
         Self {
-            shared: Arc::new(Shared { components, primaries, ready, output, quiet, calls: OnceLock::new() }),
+            shared: Arc::new(Shared {
+                components,
+                primaries,
+                ready,
+                output,
+                quiet,
+                calls: OnceLock::new(),
+                tape: None,
+            }),
         }
     }
 
@@ -125,6 +136,15 @@ impl ComponentExecutor {
             }
         }
         .boxed()
+    }
+
+    /// Lets a tape answer in the place of the world.
+    #[must_use]
+    pub fn playing(mut self, tape: Arc<Tape>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.tape = Some(tape);
+        }
+        self
     }
 
     /// Keeps the text of every item that a task reads in this store.
@@ -252,6 +272,19 @@ impl Shared {
 
     /// Loads, searches or signs an item, or fills a directive in.
     async fn with_text(self: Arc<Self>, spec: TaskSpec, place: Place) -> TaskReport {
+        let request = items::request(&spec);
+        // What is signed is not signed again, whoever answers.
+        let played = self.tape.as_ref().filter(|tape| !tape.is_live() || spec.primary == Primary::Sign);
+        if let Some(tape) = played {
+            return items::played(tape, spec.primary, &request, spec.limits.fuel);
+        }
+        let primary = spec.primary;
+        let mut report = self.text_of_world(spec, place).await;
+        report.journal.push(items::entry(primary, request, &report));
+        report
+    }
+
+    async fn text_of_world(self: Arc<Self>, spec: TaskSpec, place: Place) -> TaskReport {
         let done = tokio::task::spawn_blocking(move || {
             let own = match place {
                 Place::Node(node) => spec.graph.node(node).capabilities.as_ref(),
@@ -284,7 +317,8 @@ impl Shared {
 
     async fn call(&self, ready: &Ready, spec: &TaskSpec) -> TaskReport {
         let began = Instant::now();
-        let report = ready
+        let played = self.tape.as_ref().filter(|tape| !tape.is_live()).map(|tape| tape.entries());
+        let mut report = ready
             .node
             .call(Call {
                 activation: &spec.activation,
@@ -293,7 +327,7 @@ impl Shared {
                 clock: spec.clock,
                 limits: spec.limits.min(ready.limits),
                 observer: self.calls.get().map(|calls| Attempt::of(spec, calls)),
-                journal: Journal::Record,
+                journal: played.clone().map_or(Journal::Record, Journal::Replay),
             })
             .await;
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
@@ -305,6 +339,11 @@ impl Shared {
         }
         for event in &report.events {
             self.show_event(spec, event);
+        }
+        match (&self.tape, report.difference.take()) {
+            (Some(tape), Some(difference)) => tape.differs(difference),
+            // What answered is what is kept of the attempt, as it was then.
+            _ => report.journal = played.unwrap_or(report.journal),
         }
         let events = report.events.into_iter();
         TaskReport {

@@ -32,6 +32,7 @@ pub mod preflight;
 pub mod primaries;
 pub mod project;
 pub mod projection;
+pub mod replay;
 pub mod report;
 pub mod resume;
 pub mod run_id;

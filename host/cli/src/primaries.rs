@@ -1,5 +1,6 @@
 //! What can be done with items besides running components: load, search and sign them, and fill directives in.
 
+pub(crate) mod journal;
 mod load;
 mod search;
 mod sign;

@@ -196,7 +196,7 @@ pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
 
 /// The refusal to go on with items that the run was begun with and that are not let in any more: changed without being
 /// signed again, or signed with a key that does not count any more. No acceptance helps against that.
-fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
+pub(crate) fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let users = plan.users();
     let components = plan.items.iter().filter(|(id, _)| kept.components.contains_key(*id));
     let components = components.filter_map(|(id, item)| {
@@ -214,7 +214,7 @@ fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let lines: Vec<_> = problems.iter().map(|(line, _)| format!("\n- {}", printable(line))).collect();
     let refusals: Vec<_> = problems.iter().map(|(line, _)| line).collect();
     let error =
-        Error::integrity(format!("run {run} cannot go on with what it was begun with:{}", lines.concat()))
+        Error::integrity(format!("what run {run} was begun with is not let in any more:{}", lines.concat()))
             .details(serde_json::json!({ "refusals": refusals }));
     Some(match help {
         Some(help) => error.help(help.clone()),
@@ -241,14 +241,14 @@ fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Ti
     let lines: Vec<_> = lines.collect();
     let shown: Vec<_> = lines.iter().map(|line| format!("\n- {}", printable(line))).collect();
     let error =
-        Error::integrity(format!("run {run} cannot go on with what it was begun with:{}", shown.concat()))
+        Error::integrity(format!("what run {run} was begun with is not let in any more:{}", shown.concat()))
             .details(serde_json::json!({ "refusals": lines }))
             .help("get it signed with another key, and begin a new run");
     (!lines.is_empty()).then_some(error)
 }
 
 /// The knowledge and directives that a run has kept.
-fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<String, String>> {
+pub(crate) fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     for (key, digest) in &pins.texts {
         let text = runs::snapshot(store, digest, &format!("the {key}"))?;

@@ -11,6 +11,7 @@ mod inspect;
 mod keys;
 mod new;
 mod observe;
+mod replay;
 mod resume;
 mod run;
 mod runs;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Run(run::Args),
     Resume(resume::Args),
     Runs(runs::Args),
+    Replay(replay::Args),
     New(new::Args),
     Inspect(inspect::Args),
     Build(build::Args),
@@ -65,6 +67,7 @@ impl Command {
             Self::Run(args) => run::run(args, context),
             Self::Resume(args) => resume::run(args, context),
             Self::Runs(args) => runs::run(args, context),
+            Self::Replay(args) => replay::run(&args, context),
             Self::New(args) => new::run(args, context),
             Self::Inspect(args) => inspect::run(&args, context),
             Self::Build(args) => build::run(&args, context),

@@ -313,6 +313,9 @@ pub struct End {
 /// What a task of a committed superstep came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSummary {
+    /// The answers to its questions, in the order they were asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Canonical>,
     /// When its last attempt ended; absent where nothing was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,

@@ -269,6 +269,7 @@ impl Walker {
                 self.child_steps = self.child_steps.saturating_add(task.used.steps);
                 self.warnings.extend(task.warnings.iter().cloned());
                 self.tasks_unwritten.push(TaskSummary {
+                    answers: task.answers.iter().cloned().map(Canonical::from).collect(),
                     at: task.told.at,
                     attempts: task.attempt,
                     dispatches: task.used.dispatches,

@@ -26,6 +26,8 @@ mod watch;
 
 use std::path::PathBuf;
 
+pub(super) use verify::read_key;
+
 use clap::Subcommand;
 use graph_host::context::Context;
 use graph_host::error::Result;

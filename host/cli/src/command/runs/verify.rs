@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
 }
 
 /// Reads a public key from a file.
-pub(super) fn read_key(path: &Path) -> Result<VerifyingKey> {
+pub(in crate::command) fn read_key(path: &Path) -> Result<VerifyingKey> {
     let text = graph_host::text_file::read_as("the key file", path)?;
     VerifyingKey::parse(&text).map_err(|error| Error::invalid(format!("{}: {error}", project::shown(path))))
 }

@@ -1,0 +1,186 @@
+//! `graph-host replay`: run again what a run has done, and compare.
+
+use std::path::PathBuf;
+
+use graph_host::audit::audit;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::output::{self, BAD, CAUTION, DIM, GOOD, printable, styled};
+use graph_host::project;
+use graph_host::replay::{self, LiveDifference, Mode, Replay, ReplayError, Replayed};
+use graph_host::report::{self, counted, short_number};
+use graph_host::stores::Stores;
+use serde_json::json;
+
+/// Run again what a run has done, from its journal, and compare every digest and fuel figure
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The run: its id, the beginning of it, or @last
+    run: String,
+    /// Ask the world again, with the same grants, and show what it would answer now; the run stays as it is
+    #[arg(long, conflicts_with = "times")]
+    live: bool,
+    /// How often
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    times: u32,
+    /// The public key to check with, where another host made the run; without it, this host's
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// The project that the run belongs to; without it, the one around the current folder
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Say nothing about the steps
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    context.block_on(again(args, context))?
+}
+
+async fn again(args: &Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    let project = args.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    let (_, store, row) = Stores::to_read(&project)?.find(&args.run)?;
+    let run = row.run_id.clone();
+    let key = match &args.key {
+        Some(path) => super::runs::read_key(path)?,
+        None => context.home.verifying_identity(row.key)?.ok_or_else(|| {
+            Error::integrity(format!(
+                "run {run} was signed by another host, with the key {}",
+                row.key.short()
+            ))
+            .help("name that host's public key with --key FILE")
+        })?,
+    };
+    // What is not intact is not worth replaying: it is told where it was changed.
+    audit(&*store, &row, &key)?;
+    let mode = if args.live { Mode::Live } else { Mode::Journal };
+    let quiet = args.quiet || output.is_json() || args.times > 1;
+    let mut done = Replay::default();
+    for _ in 0..args.times {
+        let mut told = Ok(());
+        let mut tell = |replayed: &Replayed| {
+            if !quiet && told.is_ok() {
+                told = output.line(line(replayed));
+            }
+        };
+        done = replay::replay(store.clone(), &row, key, mode, context, &mut tell).await?;
+        told?;
+        if !done.is_equal() {
+            break;
+        }
+    }
+    if args.live {
+        return live(&run, &done, context);
+    }
+    if !done.changes.is_empty() && done.differences.is_empty() {
+        return Err(ReplayError::Changed { run, changes: done.changes }.into());
+    }
+    if let Some(first) = done.differences.first() {
+        for change in &done.changes {
+            output.warn(printable(change));
+        }
+        let details = json!({ "differences": done.differences, "changes": done.changes });
+        let (difference, others) = (Box::new(first.clone()), done.differences.len() - 1);
+        return Err(Error::from(ReplayError::Differs { run, difference, others }).details(details));
+    }
+    if output.is_json() {
+        output.document(&document(&run, args.times, false, &done))?;
+        return Ok(Exit::Ok);
+    }
+    let times = if args.times == 1 { String::new() } else { format!(" {} times", args.times) };
+    output.line(format_args!("{} run {run} replays equal{times}: {}", styled(GOOD, "✓"), totals(&done)))?;
+    Ok(Exit::Ok)
+}
+
+fn totals(done: &Replay) -> String {
+    let supersteps = done.supersteps.iter().filter(|one| one.made_by == "superstep").count();
+    format!(
+        "{}, {}, {} from the journal, {} fuel",
+        counted(supersteps as u64, "superstep"),
+        counted(done.attempts, "attempt"),
+        counted(done.entries, "answer"),
+        short_number(done.fuel)
+    )
+}
+
+fn line(replayed: &Replayed) -> String {
+    let (style, word) = if replayed.equal { (GOOD, "equal") } else { (BAD, "differs") };
+    let place = if replayed.namespace.is_empty() {
+        replayed.step.to_string()
+    } else {
+        format!("{}/{}", replayed.namespace, replayed.step)
+    };
+    let what = match replayed.made_by.as_str() {
+        "superstep" => report::nodes(&replayed.nodes),
+        other => styled(DIM, other).clone(),
+    };
+    let fuel =
+        if replayed.fuel == 0 { String::new() } else { format!("  {} fuel", short_number(replayed.fuel)) };
+    format!("{place:>4}  {what}  {}{}", styled(style, word), styled(DIM, fuel))
+}
+
+/// What the world would answer now.
+fn live(run: &str, done: &Replay, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    if output.is_json() {
+        output.document(&document(run, 1, true, done))?;
+        return Ok(Exit::Ok);
+    }
+    for change in &done.changes {
+        output.warn(printable(change));
+    }
+    for found in &done.world {
+        show(found, context)?;
+    }
+    for difference in &done.differences {
+        output.line(format_args!(
+            "{} {}",
+            styled(BAD, "would come to something else:"),
+            printable(&difference.to_string())
+        ))?;
+    }
+    let (mark, told) = if done.world.is_empty() && done.is_equal() {
+        (styled(GOOD, "✓"), "the world answers as it did".to_owned())
+    } else {
+        let answers = counted(done.world.len() as u64, "answer");
+        (styled(CAUTION, "!"), format!("{answers} would be another one now; the run is as it was"))
+    };
+    output.line(format_args!("{mark} run {run}: {told} ({})", totals(done)))?;
+    Ok(Exit::Ok)
+}
+
+fn show(found: &LiveDifference, context: &Context) -> Result<()> {
+    let none = || "(not asked)".to_owned();
+    context.output.line(format_args!(
+        "{} step {}, task {} (node `{}`), entry {}: {}",
+        styled(output::CAUTION, "answers otherwise:"),
+        found.step,
+        found.task,
+        printable(&found.node),
+        found.entry,
+        printable(&found.call)
+    ))?;
+    context
+        .output
+        .line(format_args!("  then  {}", printable(&found.recorded.clone().unwrap_or_else(none))))?;
+    context.output.line(format_args!("  now   {}", printable(&found.now.clone().unwrap_or_else(none))))
+}
+
+fn document(run: &str, times: u32, live: bool, done: &Replay) -> serde_json::Value {
+    json!({
+        "run_id": run,
+        "live": live,
+        "equal": done.is_equal() && done.world.is_empty(),
+        "times": times,
+        "supersteps": done.supersteps,
+        "attempts": done.attempts,
+        "entries": done.entries,
+        "fuel": done.fuel,
+        "changes": done.changes,
+        "differences": done.differences,
+        "world": done.world,
+    })
+}

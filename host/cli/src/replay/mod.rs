@@ -1,0 +1,303 @@
+//! Runs again what a run has done, and compares. The walker decides as it did then: it is fed the recorded times, seed and
+//! answers, and components are answered from the journal. Nothing is written.
+
+mod compare;
+mod recorded;
+mod tape;
+mod walk;
+
+use std::sync::Arc;
+
+use graph_core::capability::Manifest;
+use graph_core::graph::{Durability, Graph};
+use graph_core::record::{Checkpoint, Place, Source};
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
+use graph_store::{CheckpointStore, RunRow};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::changes;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::executor::ComponentExecutor;
+use crate::items::Places;
+use crate::kept::Kept;
+use crate::launch::{components, engine};
+use crate::preflight::Plan;
+use crate::resume;
+use crate::runs;
+use crate::trust;
+
+pub use compare::Difference;
+use recorded::Recorded;
+pub use tape::Tape;
+pub use walk::LiveDifference;
+use walk::Walk;
+
+/// How a run is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The journal answers, and everything has to be as it was.
+    Journal,
+    /// The world answers, and what differs is told.
+    Live,
+}
+
+/// A superstep that was run again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replayed {
+    /// The namespace; empty for the run itself.
+    pub namespace: String,
+    /// The checkpoint that it came to.
+    pub checkpoint: u64,
+    /// Its number.
+    pub step: u64,
+    /// What made the checkpoint.
+    pub made_by: String,
+    /// Its nodes, in task order.
+    pub nodes: Vec<String>,
+    /// The fuel of its tasks.
+    pub fuel: u64,
+    /// Whether it came to the same.
+    pub equal: bool,
+    /// Whether the record digest was compared beside the result digest.
+    pub record: bool,
+}
+
+/// What a replay has found.
+#[derive(Debug, Default, Serialize)]
+pub struct Replay {
+    /// The supersteps, in the order in which they were run again; those of child runs come before the one around them.
+    pub supersteps: Vec<Replayed>,
+    /// How many attempts were run.
+    pub attempts: u64,
+    /// How many entries of journals there were.
+    pub entries: u64,
+    /// The fuel of all attempts.
+    pub fuel: u64,
+    /// What the run is pinned to and is not there any more as it was, a line each.
+    pub changes: Vec<String>,
+    /// Where it came to something else.
+    pub differences: Vec<Difference>,
+    /// Where the world answers otherwise by now.
+    pub world: Vec<LiveDifference>,
+}
+
+impl Replay {
+    /// Whether everything was as it was.
+    pub fn is_equal(&self) -> bool {
+        self.differences.is_empty() && self.changes.is_empty()
+    }
+}
+
+/// Why a replay did not come to the same.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It came to something else.
+    #[error("the replay of run {run} differs at {difference}{}", more(*others))]
+    Differs {
+        /// The run.
+        run: String,
+        /// The first difference.
+        difference: Box<Difference>,
+        /// How many more there are.
+        others: usize,
+    },
+    /// What it would have to run is not there.
+    #[error("run {run} is replayed with something else than it ran with:{}", changes.iter().map(|line| format!("\n- {line}")).collect::<String>())]
+    Changed {
+        /// The run.
+        run: String,
+        /// What has changed.
+        changes: Vec<String>,
+    },
+}
+
+fn more(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => ", and in one more place".to_owned(),
+        others => format!(", and in {others} more places"),
+    }
+}
+
+impl From<ReplayError> for Error {
+    fn from(error: ReplayError) -> Self {
+        let message = error.to_string();
+        match error {
+            ReplayError::Differs { .. } => Self::integrity(message).help(
+                "either the component reads something that no journal keeps, or something was changed since",
+            ),
+            ReplayError::Changed { changes, .. } => Self::integrity(message)
+                .details(serde_json::json!({ "changes": changes }))
+                .help("put back what it ran with"),
+        }
+    }
+}
+
+/// Runs a run again. `tell` hears of each superstep as it is done.
+pub async fn replay(
+    store: Arc<dyn CheckpointStore>,
+    row: &RunRow,
+    key: VerifyingKey,
+    mode: Mode,
+    context: &Context,
+    tell: &mut (dyn FnMut(&Replayed) + Send),
+) -> Result<Replay> {
+    let recorded = Recorded::read(&*store, row, &key)?;
+    let mut replay = Replay::default();
+    let line = recorded.line("");
+    let mut at = 0;
+    while at < line.len() {
+        let pins = line[at].checkpoint.pins;
+        let scene = Stage::set(&*store, row, &recorded, at, mode, context).await?;
+        for change in &scene.changes {
+            if !replay.changes.contains(change) {
+                replay.changes.push(change.clone());
+            }
+        }
+        // Everything that ran with the same pins is run with one set of components.
+        while at < line.len() && line[at].checkpoint.pins == pins {
+            at = segment(&*store, &recorded, &scene, at, key, &mut replay, tell).await?;
+        }
+    }
+    Ok(replay)
+}
+
+/// Runs again what follows from one checkpoint without anybody's doing, and gives the place of the first checkpoint that
+/// does not.
+async fn segment(
+    store: &dyn CheckpointStore,
+    recorded: &Recorded,
+    stage: &Stage,
+    start: usize,
+    key: VerifyingKey,
+    replay: &mut Replay,
+    tell: &mut (dyn FnMut(&Replayed) + Send),
+) -> Result<usize> {
+    let line = recorded.line("");
+    let first = &line[start];
+    let follows = |next: &recorded::Stored| {
+        next.checkpoint.source == Source::Superstep && next.checkpoint.pins == first.checkpoint.pins
+    };
+    let mut end = start;
+    while line.get(end + 1).is_some_and(follows) {
+        end += 1;
+    }
+    let mut begins = first.checkpoint.source == Source::Input && first.checkpoint.parent.is_none();
+    // A superstep that went on with changes that were accepted follows from what was before them.
+    let before = (first.checkpoint.source == Source::Superstep).then(|| start.checked_sub(1)).flatten();
+    let mut at = before.unwrap_or(start);
+    if !begins && before.is_none() {
+        replay.supersteps.push(taken(first));
+        if let Some(last) = replay.supersteps.last() {
+            tell(last);
+        }
+    }
+    while begins || at < end {
+        let setup = stage.setup(store, &line[at].checkpoint)?;
+        let (tree, event) = if begins {
+            (RunTree::new(Arc::clone(&stage.graph), setup), Event::Started)
+        } else {
+            let place = Place::Sequence(line[at].checkpoint.sequence);
+            let restored = runs::restore_at(store, &recorded.row.run_id, key, &place)?;
+            let tree = resume::walker(&stage.graph, setup, Some(restored.into()))?;
+            (tree, Event::Resumed(Resume::default()))
+        };
+        let reached = if begins { None } else { Some(line[at].checkpoint.sequence) };
+        let mut walk = Walk::new(recorded, stage, tree, reached, line[end].checkpoint.sequence);
+        // What differs is told, and the next superstep begins again from what is recorded.
+        let reached = walk.go(event, replay, tell).await;
+        let next =
+            reached.and_then(|sequence| line.iter().position(|one| one.checkpoint.sequence == sequence));
+        at = match next {
+            Some(next) if next > at || begins => next,
+            _ => at + usize::from(!begins),
+        };
+        begins = false;
+    }
+    Ok(end + 1)
+}
+
+/// A checkpoint that nodes have no part in: it is where the replay begins anew.
+fn taken(stored: &recorded::Stored) -> Replayed {
+    let checkpoint = &stored.checkpoint;
+    let made_by = if checkpoint.source == Source::Superstep {
+        "first that is kept"
+    } else {
+        checkpoint.source.as_str()
+    };
+    Replayed {
+        namespace: String::new(),
+        checkpoint: checkpoint.sequence,
+        step: checkpoint.step,
+        made_by: made_by.to_owned(),
+        nodes: Vec::new(),
+        fuel: 0,
+        equal: true,
+        record: false,
+    }
+}
+
+/// What a stretch of a run was run with.
+struct Stage {
+    row: RunRow,
+    graph: Arc<Graph>,
+    graphs: Arc<Graphs>,
+    manifest: Arc<Manifest>,
+    executor: Arc<ComponentExecutor>,
+    tape: Arc<Tape>,
+    mode: Mode,
+    changes: Vec<String>,
+}
+
+impl Stage {
+    async fn set(
+        store: &dyn CheckpointStore,
+        row: &RunRow,
+        recorded: &Recorded,
+        at: usize,
+        mode: Mode,
+        context: &Context,
+    ) -> Result<Self> {
+        let checkpoint = &recorded.line("")[at].checkpoint;
+        let mut row = row.clone();
+        (row.graph, row.pins) = (checkpoint.graph, checkpoint.pins);
+        let Kept { graph, graphs, manifest, pins: kept } = Kept::read(store, &row)?;
+        let trust = trust::load(&context.home, &kept.trust_files, context.output)?;
+        let places = Places::new(&kept.item_folders, kept.project.as_deref(), &context.home);
+        let engine = engine(context)?;
+        let mut pins = kept.clone();
+        pins.engine = engine.digest();
+        let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
+        components.recorded = Some(checkpoint.at);
+        components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
+        let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));
+        let manifest = Arc::clone(&components.manifest);
+        let plan = Plan::make(&graph, &graphs, &components).await;
+        pins.of_plan(&plan);
+        if let Some(error) = resume::not_let_in(&row.run_id, &kept, &plan) {
+            return Err(error);
+        }
+        // Texts are taken from the journal, so that what has become of them says nothing.
+        (pins.texts, pins.signers) = (kept.texts.clone(), kept.signers.clone());
+        let changes = changes::of_pins(&kept, &pins, &plan.users(), true);
+        let tape = Arc::new(Tape::new(mode == Mode::Live));
+        let executor = ComponentExecutor::new(components, plan, context.output, true);
+        let executor = Arc::new(executor.playing(Arc::clone(&tape)));
+        Ok(Self { row, graph, graphs, manifest, executor, tape, mode, changes })
+    }
+
+    /// What the walker was told then.
+    fn setup(&self, store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Setup> {
+        let text = runs::snapshot(store, &checkpoint.inputs, "the inputs")?;
+        let inputs: Value = serde_json::from_str(&text)
+            .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+        let mut row = self.row.clone();
+        (row.inputs, row.seed) = (checkpoint.inputs, checkpoint.seed);
+        // Every boundary is made a checkpoint, so that those that there are can be compared.
+        row.durability = Durability::Sync;
+        Ok(resume::setup(&row, &self.manifest, &self.graphs, inputs))
+    }
+}

@@ -1,0 +1,125 @@
+//! What is recorded of a run, checked on the way.
+
+use std::collections::BTreeMap;
+
+use graph_core::digest::Digest;
+use graph_core::record::{AttemptJournal, Canonical, ChannelValue, Checkpoint, Record};
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::is_child_of;
+use graph_store::{CheckpointStore, RunRow};
+
+use crate::error::{Error, Result};
+use crate::runs;
+
+/// A checkpoint as it is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) checkpoint: Checkpoint,
+    pub(super) digest: Digest,
+    /// The channel values that it changed.
+    pub(super) values: Vec<ChannelValue>,
+}
+
+/// What is known of a task.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) answers: Vec<Canonical>,
+    pub(super) journal: Vec<AttemptJournal>,
+}
+
+/// Everything that is recorded of a run and its child runs.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub(super) row: RunRow,
+    /// By namespace, in order.
+    lines: BTreeMap<String, Vec<Stored>>,
+    /// Of tasks whose superstep never committed, by id.
+    pending: BTreeMap<String, Known>,
+}
+
+impl Recorded {
+    pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> Result<Self> {
+        let run = &row.run_id;
+        let mut namespaces = store.namespaces(run)?;
+        if !namespaces.iter().any(String::is_empty) {
+            namespaces.push(String::new());
+        }
+        let (mut lines, mut pending) = (BTreeMap::new(), BTreeMap::<String, Known>::new());
+        for namespace in namespaces {
+            let (mut verifier, _) = runs::verifier(store, run, &namespace, *key)?;
+            let mut line = Vec::new();
+            runs::each_checkpoint_in(store, run, &namespace, |record| {
+                let checkpoint = verifier
+                    .checkpoint(record)
+                    .map_err(|error| runs::broken(run, record.sequence, &error))?;
+                line.push(Stored { checkpoint, digest: record.digest, values: record.values.clone() });
+                Ok(())
+            })?;
+            for record in store.pending(run, &namespace)? {
+                let longer = |known: &mut Known, journal: Vec<AttemptJournal>| {
+                    if journal.len() > known.journal.len() {
+                        known.journal = journal;
+                    }
+                };
+                match record.open(key).map_err(|error| Error::integrity(error.to_string()))? {
+                    Record::Task(task) => longer(pending.entry(task.task).or_default(), task.journal),
+                    Record::Answers(answers) => {
+                        pending.entry(answers.task).or_default().answers = answers.answers;
+                    }
+                    Record::Status(status) => {
+                        for (task, used) in status.tasks {
+                            longer(pending.entry(task).or_default(), used.journal);
+                        }
+                    }
+                    Record::Checkpoint(_) => {}
+                }
+            }
+            lines.insert(namespace, line);
+        }
+        Ok(Self { row: row.clone(), lines, pending })
+    }
+
+    /// The checkpoints of a namespace.
+    pub(super) fn line(&self, namespace: &str) -> &[Stored] {
+        self.lines.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first checkpoint of a namespace after a number.
+    pub(super) fn next(&self, namespace: &str, after: Option<u64>) -> Option<&Stored> {
+        let line = self.line(namespace);
+        let at =
+            line.partition_point(|stored| after.is_some_and(|after| stored.checkpoint.sequence <= after));
+        line.get(at)
+    }
+
+    /// The first checkpoint of the child run that is the next to begin under a checkpoint, in task order; `begun` says
+    /// which have.
+    pub(super) fn child_to_begin(
+        &self,
+        parent: &Checkpoint,
+        begun: impl Fn(&str) -> bool,
+    ) -> Option<&Stored> {
+        let children = self.lines.iter().filter(|(child, _)| is_child_of(child, parent) && !begun(child));
+        let ordinal = |child: &str| -> u64 {
+            let digits = child.rsplit_once('.').map_or("", |(_, ordinal)| ordinal);
+            digits.split('@').next().and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX)
+        };
+        children.min_by_key(|(child, _)| ordinal(child)).and_then(|(_, line)| line.first())
+    }
+
+    pub(super) fn find(&self, namespace: &str, sequence: u64) -> Option<&Stored> {
+        let line = self.line(namespace);
+        let at = line.binary_search_by_key(&sequence, |stored| stored.checkpoint.sequence).ok()?;
+        line.get(at)
+    }
+
+    /// What is known of a task of the superstep after a checkpoint: from the checkpoint that it came to, or, where it came
+    /// to none, from what it has left.
+    pub(super) fn task(&self, namespace: &str, after: Option<u64>, task: &str) -> Known {
+        let committed = self.next(namespace, after).and_then(|next| {
+            let found = next.checkpoint.tasks.iter().find(|summary| summary.task == task)?;
+            Some(Known { answers: found.answers.clone(), journal: found.journal.clone() })
+        });
+        committed.or_else(|| self.pending.get(task).cloned()).unwrap_or_default()
+    }
+}
