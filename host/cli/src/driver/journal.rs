@@ -143,7 +143,10 @@ impl Journal {
         self.newest = persist.id;
         let mut update = std::mem::take(&mut self.amendment);
         update.at = at;
-        if let Record::Checkpoint(checkpoint) = &persist.record {
+        // The row is that of the run itself, whatever its child runs have come to.
+        if let Record::Checkpoint(checkpoint) = &persist.record
+            && checkpoint.namespace.is_empty()
+        {
             self.standing = Some((checkpoint.step, checkpoint.fuel));
         }
         if let (Record::Hook(hook), Some((_, fuel))) = (&persist.record, &mut self.standing)

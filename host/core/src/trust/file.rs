@@ -185,7 +185,9 @@ impl TrustStore {
             _ => name,
         };
         let is_free = |name: &String| self.keys.iter().all(|key| key.name != *name);
-        (2_u64..).map(|number| format!("{stem}-{number}")).find(is_free).unwrap_or_else(|| stem.to_owned())
+        // Of one more name than there are keys, one is free.
+        let mut names = (0..=self.keys.len()).map(|number| format!("{stem}-{}", number + 2));
+        names.find(is_free).unwrap_or_else(|| stem.to_owned())
     }
 
     /// The key of a name, an id, or the beginning of an id.
@@ -348,9 +350,7 @@ fn read(root: &Node, problems: &Problems) -> Option<TrustStore> {
 }
 
 fn requirement_problem(node: &Node, message: &str, label: &str, problems: &Problems) {
-    problems.push(
-        Diagnostic::error(codes::TRUST_REQUIREMENT, node.span.first_line(), message.to_owned()).label(label),
-    );
+    problems.push(Diagnostic::error(codes::TRUST_REQUIREMENT, node.span.first_line(), message).label(label));
 }
 
 /// The key of a name. `named` are the names of entries that could not be read too: those are told of already.

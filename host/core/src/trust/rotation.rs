@@ -47,7 +47,7 @@ struct Document {
     old: String,
     signatures: Signatures,
     #[serde(rename = "type")]
-    document_type: String,
+    _kind: String,
 }
 
 /// Why a text is no rotation.
