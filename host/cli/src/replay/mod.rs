@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use graph_core::capability::Manifest;
 use graph_core::graph::{Durability, Graph};
+use graph_core::hook::Hook;
 use graph_core::record::{Checkpoint, Place, Source};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
@@ -245,6 +246,7 @@ struct Stage {
     row: RunRow,
     graph: Arc<Graph>,
     graphs: Arc<Graphs>,
+    hooks: Arc<[Hook]>,
     manifest: Arc<Manifest>,
     executor: Arc<ComponentExecutor>,
     tape: Arc<Tape>,
@@ -264,7 +266,9 @@ impl Stage {
         let checkpoint = &recorded.line("")[at].checkpoint;
         let mut row = row.clone();
         (row.graph, row.pins) = (checkpoint.graph, checkpoint.pins);
-        let Kept { graph, graphs, manifest, pins: kept } = Kept::read(store, &row)?;
+        let kept = Kept::read(store, &row)?;
+        let hooks = kept.hooks(store)?.hooks;
+        let Kept { graph, graphs, manifest, pins: kept } = kept;
         let trust = trust::load(&context.home, &kept.trust_files, context.output)?;
         let places = Places::new(&kept.item_folders, kept.project.as_deref(), &context.home);
         let engine = engine(context)?;
@@ -275,7 +279,7 @@ impl Stage {
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
         let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));
         let manifest = Arc::clone(&components.manifest);
-        let plan = Plan::make(&graph, &graphs, &components).await;
+        let plan = Plan::make(&graph, &graphs, &hooks, &components).await;
         pins.of_plan(&plan);
         if let Some(error) = resume::not_let_in(&row.run_id, &kept, &plan) {
             return Err(error);
@@ -286,7 +290,7 @@ impl Stage {
         let tape = Arc::new(Tape::new(mode == Mode::Live));
         let executor = ComponentExecutor::new(components, plan, context.output, true);
         let executor = Arc::new(executor.playing(Arc::clone(&tape)));
-        Ok(Self { row, graph, graphs, manifest, executor, tape, mode, changes })
+        Ok(Self { row, graph, graphs, hooks, manifest, executor, tape, mode, changes })
     }
 
     /// What the walker was told then.
@@ -298,6 +302,7 @@ impl Stage {
         (row.inputs, row.seed) = (checkpoint.inputs, checkpoint.seed);
         // Every boundary is made a checkpoint, so that those that there are can be compared.
         row.durability = Durability::Sync;
-        Ok(resume::setup(&row, &self.manifest, &self.graphs, inputs))
+        let hooks = Arc::clone(&self.hooks);
+        Ok(Setup { hooks, ..resume::setup(&row, &self.manifest, &self.graphs, inputs) })
     }
 }

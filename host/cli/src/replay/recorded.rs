@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graph_core::digest::Digest;
-use graph_core::record::{AttemptJournal, Canonical, ChannelValue, Checkpoint, Record};
+use graph_core::record::{AttemptJournal, Canonical, ChannelValue, Checkpoint, HookSummary, Record};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
 use graph_store::{CheckpointStore, RunRow};
@@ -35,6 +35,8 @@ pub(super) struct Recorded {
     lines: BTreeMap<String, Vec<Stored>>,
     /// Of tasks whose superstep never committed, by id.
     pending: BTreeMap<String, Known>,
+    /// What hooks came to that no checkpoint tells of, by call.
+    hooks: BTreeMap<String, HookSummary>,
 }
 
 impl Recorded {
@@ -44,7 +46,8 @@ impl Recorded {
         if !namespaces.iter().any(String::is_empty) {
             namespaces.push(String::new());
         }
-        let (mut lines, mut pending) = (BTreeMap::new(), BTreeMap::<String, Known>::new());
+        let (mut lines, mut hooks) = (BTreeMap::new(), BTreeMap::new());
+        let mut pending = BTreeMap::<String, Known>::new();
         for namespace in namespaces {
             let (mut verifier, _) = runs::verifier(store, run, &namespace, *key)?;
             let mut line = Vec::new();
@@ -71,12 +74,15 @@ impl Recorded {
                             longer(pending.entry(task).or_default(), used.journal);
                         }
                     }
+                    Record::Hook(hook) => {
+                        hooks.insert(hook.call.clone(), HookSummary::of(&hook));
+                    }
                     Record::Checkpoint(_) => {}
                 }
             }
             lines.insert(namespace, line);
         }
-        Ok(Self { row: row.clone(), lines, pending })
+        Ok(Self { row: row.clone(), lines, pending, hooks })
     }
 
     /// The checkpoints of a namespace.
@@ -90,6 +96,13 @@ impl Recorded {
         let at =
             line.partition_point(|stored| after.is_some_and(|after| stored.checkpoint.sequence <= after));
         line.get(at)
+    }
+
+    /// What a hook came to after a checkpoint.
+    pub(super) fn hook(&self, namespace: &str, after: Option<u64>, call: &str) -> Option<&HookSummary> {
+        let committed = self.next(namespace, after).map(|next| &next.checkpoint.hooked);
+        let committed = committed.into_iter().flatten().find(|hook| hook.call == call);
+        committed.or_else(|| self.hooks.get(call))
     }
 
     /// The first checkpoint of the child run that is the next to begin under a checkpoint, in task order; `begun` says

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
+use graph_core::node::Outcome;
 use graph_core::record::{Checkpoint, JournalEntry, Record, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::walker::{
-    Answers, Effect, Event, HandleError, Persist, PersistId, Resume, RunTree, TaskSpec, TimerId,
+    Answers, Effect, Event, HandleError, HookSpec, Persist, PersistId, Resume, RunTree, TaskReport, TaskSpec,
+    TimerId,
 };
 use serde::Serialize;
 
@@ -48,6 +50,7 @@ pub(super) struct Walk<'r> {
     end: u64,
     effects: VecDeque<Effect>,
     tasks: VecDeque<TaskSpec>,
+    hooks: VecDeque<HookSpec>,
     persisted: VecDeque<(PersistId, String)>,
     retries: VecDeque<TimerId>,
     /// How often each task of the supersteps under way was dispatched.
@@ -80,6 +83,7 @@ impl<'r> Walk<'r> {
             end,
             effects: VecDeque::new(),
             tasks: VecDeque::new(),
+            hooks: VecDeque::new(),
             persisted: VecDeque::new(),
             retries: VecDeque::new(),
             dispatches: BTreeMap::new(),
@@ -111,6 +115,8 @@ impl<'r> Walk<'r> {
             }
             let handled = if let Some((id, namespace)) = self.persisted.pop_front() {
                 self.handle(&namespace, Event::Persisted(id))
+            } else if let Some(spec) = self.hooks.pop_front() {
+                self.hook(&spec, replay)
             } else if let Some(spec) = self.tasks.pop_front() {
                 self.run(spec, replay).await
             } else if let Some(timer) = self.retries.pop_front() {
@@ -174,6 +180,8 @@ impl<'r> Walk<'r> {
                 self.tasks.retain(|spec| spec.activation.task != *task || spec.activation.attempt != attempt);
             }
             Effect::Persist(persist) => self.persist(*persist, replay, tell),
+            Effect::RunHook(spec) => self.hooks.push_back(*spec),
+            Effect::AbortHook { hook } => self.hooks.retain(|spec| spec.call.activation.task != *hook),
             Effect::SetTimer { timer: timer @ TimerId::Retry { .. }, .. } => self.retries.push_back(timer),
             Effect::SetTimer { .. } | Effect::Emit(_) => {}
             Effect::Suspend(status) => self.suspended = Some(status),
@@ -221,6 +229,39 @@ impl<'r> Walk<'r> {
         self.handle(&namespace, Event::TaskDone { task: task.into(), attempt, report })
     }
 
+    /// A hook says what it said then: its result is kept with the run.
+    fn hook(&mut self, spec: &HookSpec, replay: &mut Replay) -> Result<(), HandleError> {
+        let call = spec.call.activation.task.as_str();
+        // A child run's id is that of the run with its namespace behind it.
+        let run = format!("{}/", self.recorded.row.run_id);
+        let namespace = spec.call.activation.run_id.strip_prefix(&run).unwrap_or_default().to_owned();
+        let reached = self.reached.get(&namespace).copied();
+        let Some(found) = self.recorded.hook(&namespace, reached, call) else {
+            let next = self.recorded.next(&namespace, reached);
+            self.differs(
+                Difference {
+                    step: next.map_or(0, |next| next.checkpoint.step),
+                    namespace,
+                    checkpoint: next.map(|next| next.checkpoint.sequence),
+                    task: None,
+                    node: None,
+                    key: "hooked".to_owned(),
+                    recorded: "nothing".to_owned(),
+                    replayed: call.to_owned(),
+                },
+                replay,
+            );
+            return Ok(());
+        };
+        let result = match (&found.failure, found.control) {
+            (Some(failure), _) => Err(failure.clone()),
+            (None, Some(control)) => Ok(Outcome::Result(serde_json::to_value(control).unwrap_or_default())),
+            (None, None) => Ok(Outcome::Result(serde_json::Value::Null)),
+        };
+        let report = TaskReport::new(result, found.fuel);
+        self.handle(&namespace, Event::HookDone { hook: call.into(), report })
+    }
+
     /// What the run was resumed with when it stood here.
     fn resume(&mut self, status: Status) -> Result<Resume, String> {
         let summary = self.tree.summary();
@@ -260,6 +301,7 @@ impl<'r> Walk<'r> {
             Record::Checkpoint(record) => record.namespace.clone(),
             Record::Task(record) => record.namespace.clone(),
             Record::Answers(record) => record.namespace.clone(),
+            Record::Hook(record) => record.namespace.clone(),
             Record::Status(record) => record.namespace.clone(),
         };
         self.persisted.push_back((persist.id, namespace.clone()));
