@@ -246,7 +246,7 @@ struct Stage {
     row: RunRow,
     graph: Arc<Graph>,
     graphs: Arc<Graphs>,
-    hooks: Arc<[Hook]>,
+    hooks: Arc<Vec<Hook>>,
     manifest: Arc<Manifest>,
     executor: Arc<ComponentExecutor>,
     tape: Arc<Tape>,
