@@ -293,7 +293,7 @@ mod tests {
     fn every_edit_is_noticed() {
         let (text, head) = log(4);
         let lines: Vec<_> = text.lines().collect();
-        let of = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let of = |lines: &[&str]| lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
         let edited = text.replace("item-4", "item-5");
         let cases = [
             (edited, LogError::Signature { line: 4 }),
