@@ -93,7 +93,7 @@ fn a_revocation_reaches_texts_that_a_run_has_kept() {
     assert_eq!(code, 8, "a key may not sign what lies outside of its patterns: {refused}");
     place.write(
         "asking.yaml",
-        &std::fs::read_to_string(place.path("asking.yaml")).unwrap().split_once('\n').unwrap().1.to_owned(),
+        std::fs::read_to_string(place.path("asking.yaml")).unwrap().split_once('\n').unwrap().1,
     );
     for id in ["r", "gone"] {
         assert_eq!(run(&place, id).1, 6);
@@ -294,7 +294,7 @@ fn what_was_accepted_is_logged_and_an_edited_log_is_noticed() {
     let whole = std::fs::read_to_string(&file).unwrap();
     let without = |line: usize| {
         let kept = whole.lines().enumerate().filter(|(at, _)| *at != line);
-        kept.map(|(_, text)| format!("{text}\n")).collect::<String>()
+        kept.fold(String::new(), |text, (_, line)| text + line + "\n")
     };
     let edits = [
         (whole.replacen("t/kit@1.0.0", "t/kit@2.0.0", 1), "line 4"),

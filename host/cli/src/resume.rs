@@ -79,10 +79,7 @@ pub async fn reopen(
     let key = own_key(&row, context)?;
     let restored = runs::restore(&*store, &run, key.verifying_key())?;
     if let (None, Some(origin)) = (&restored, &row.continuation_of) {
-        return Err(Error::not_found(format!(
-            "run {run} is a fork of {origin} that was cut short before anything of it was stored"
-        ))
-        .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT")));
+        return Err(cut_short(&run, origin));
     }
     if let Some(tree) = &restored {
         pinned_by(&mut row, &tree.root);
@@ -125,18 +122,14 @@ pub async fn reopen(
     } else if !accept_changes {
         return Err(changed(&run, &changes));
     }
-    if let Some(error) =
-        plan.refusal(&format!("graph-host caps suggest {}", project::shown(&pins.graph_file)))
-    {
-        return Err(error);
-    }
+    let suggest = format!("graph-host caps suggest {}", project::shown(&pins.graph_file));
+    plan.refusal(&suggest).map_or(Ok(()), Err)?;
     TrustLog::of(&context.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
     let from_the_start = restored.is_none();
     let standing = standing(restored.as_ref().map(|tree| &tree.root));
-    let inputs: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
-        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+    let inputs = inputs_of(&*store, &row)?;
     let mut setup = Setup {
         pins: pins_digest,
         hooks: hooks.hooks,
@@ -158,14 +151,7 @@ pub async fn reopen(
     let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
     if pins_digest != row.pins {
         store.put_snapshot(&pins_digest, &pins_text)?;
-        let texts = [kept_text(&graph.document), kept_text(&components.manifest.to_json())];
-        for (digest, text) in texts.into_iter().chain(graphs.values().map(|graph| kept_text(&graph.document)))
-        {
-            store.put_snapshot(&digest, &text)?;
-        }
-        for text in plan.texts.values().filter_map(|text| text.as_ref().ok()) {
-            store.put_snapshot(&text.digest, &text.content)?;
-        }
+        keep_texts(&*store, &graph, &graphs, &components.manifest, &plan)?;
         update.pins = Some(pins_digest);
         update.graph = Some(graph.digest);
         update.manifest = Some(pins.manifest);
@@ -182,6 +168,36 @@ pub async fn reopen(
         accepted: changes,
         plan_notices,
     })
+}
+
+fn inputs_of(store: &dyn CheckpointStore, row: &RunRow) -> Result<Value> {
+    serde_json::from_str(&runs::snapshot(store, &row.inputs, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))
+}
+
+fn cut_short(run: &str, origin: &str) -> Error {
+    Error::not_found(format!(
+        "run {run} is a fork of {origin} that was cut short before anything of it was stored"
+    ))
+    .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT"))
+}
+
+/// Keeps the texts that a run goes on with: a later resume takes them for what it was begun with.
+fn keep_texts(
+    store: &dyn CheckpointStore,
+    graph: &Graph,
+    graphs: &Graphs,
+    manifest: &Manifest,
+    plan: &Plan,
+) -> Result<()> {
+    let texts = [kept_text(&graph.document), kept_text(&manifest.to_json())];
+    for (digest, text) in texts.into_iter().chain(graphs.values().map(|graph| kept_text(&graph.document))) {
+        store.put_snapshot(&digest, &text)?;
+    }
+    for text in plan.texts.values().filter_map(|text| text.as_ref().ok()) {
+        store.put_snapshot(&text.digest, &text.content)?;
+    }
+    Ok(())
 }
 
 /// What is signed counts, whatever the row says: the checkpoint, and what was accepted under it.

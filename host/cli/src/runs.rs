@@ -152,13 +152,11 @@ pub fn restore_at(
     }
 }
 
+/// What led to each checkpoint, the newest with its record digest, and what has checked them.
+type Line = (History, Option<(Checkpoint, Digest)>, ChainVerifier);
+
 /// All checkpoints of a run, checked: what led to each, the newest with its record digest, and what has checked them.
-fn line(
-    store: &dyn CheckpointStore,
-    run: &str,
-    namespace: &str,
-    key: VerifyingKey,
-) -> Result<(History, Option<(Checkpoint, Digest)>, ChainVerifier)> {
+fn line(store: &dyn CheckpointStore, run: &str, namespace: &str, key: VerifyingKey) -> Result<Line> {
     let (mut verifier, begins) = verifier(store, run, namespace, key)?;
     let mut history = begins.as_ref().map(History::after).unwrap_or_default();
     let mut newest = None;

@@ -1,7 +1,7 @@
 //! `graph-host trust log`: what was accepted when.
 
 use graph_core::digest::Digest;
-use graph_core::trust::LogEntry;
+use graph_core::trust::{KeyId, LogEntry};
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
@@ -31,7 +31,7 @@ pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
         output.note(format_args!("nothing was accepted yet: {file}"));
     }
     for entry in &entries {
-        let keys: Vec<_> = entry.keys.iter().map(|key| key.short()).collect();
+        let keys: Vec<_> = entry.keys.iter().map(KeyId::short).collect();
         let keys = if keys.is_empty() { String::new() } else { format!("  by {}", keys.join(", ")) };
         let digest = entry.digest.as_ref().map(|digest| format!("  {}", digest.short())).unwrap_or_default();
         output.line(format_args!(

@@ -153,7 +153,7 @@ fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Fo
         Value::Object(fields)
     };
     for (then, now) in recorded.tasks.iter().zip(&now.tasks) {
-        if let Some(found) = differing(&value(then), &value(now), String::new()) {
+        if let Some(found) = differing(&value(then), &value(now), "") {
             return Some(found.by(then));
         }
     }
@@ -177,7 +177,7 @@ fn of_values(
         let differs = differing(
             then.get(channel).unwrap_or(&Value::Null),
             found.get(channel).unwrap_or(&Value::Null),
-            format!("state.{channel}"),
+            &format!("state.{channel}"),
         );
         let Some(differs) = differs else { continue };
         let writers = recorded.updates.get(channel).or_else(|| now.updates.get(channel));
@@ -204,13 +204,11 @@ fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Fo
         });
         Value::Object(fields)
     };
-    [true, false]
-        .into_iter()
-        .find_map(|wanted| differing(&value(recorded, wanted), &value(now, wanted), String::new()))
+    [true, false].into_iter().find_map(|wanted| differing(&value(recorded, wanted), &value(now, wanted), ""))
 }
 
 /// The first place in which two values differ, in the order of their keys.
-fn differing(recorded: &Value, replayed: &Value, path: String) -> Option<Found> {
+fn differing(recorded: &Value, replayed: &Value, path: &str) -> Option<Found> {
     if recorded == replayed {
         return None;
     }
@@ -222,7 +220,7 @@ fn differing(recorded: &Value, replayed: &Value, path: String) -> Option<Found> 
             keys.into_iter().find_map(|key| {
                 let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 match (then.get(key), now.get(key)) {
-                    (Some(then), Some(now)) => differing(then, now, inner),
+                    (Some(then), Some(now)) => differing(then, now, &inner),
                     (then, now) => Some(Found::new(&inner, &there(then), &there(now))),
                 }
             })
@@ -230,11 +228,11 @@ fn differing(recorded: &Value, replayed: &Value, path: String) -> Option<Found> 
         (Value::Array(then), Value::Array(now)) => (0..then.len().max(now.len())).find_map(|index| {
             let inner = format!("{path}[{index}]");
             match (then.get(index), now.get(index)) {
-                (Some(then), Some(now)) => differing(then, now, inner),
+                (Some(then), Some(now)) => differing(then, now, &inner),
                 (then, now) => Some(Found::new(&inner, &there(then), &there(now))),
             }
         }),
-        _ => Some(Found::new(&path, &recorded.to_string(), &replayed.to_string())),
+        _ => Some(Found::new(path, &recorded.to_string(), &replayed.to_string())),
     }
 }
 
@@ -257,7 +255,7 @@ mod tests {
     #[test]
     fn the_first_differing_key_is_found_in_the_order_of_keys() {
         let at = |then: Value, now: Value| {
-            differing(&then, &now, String::new()).map(|found| (found.key, found.recorded, found.replayed))
+            differing(&then, &now, "").map(|found| (found.key, found.recorded, found.replayed))
         };
         let found =
             |key: &str, then: &str, now: &str| Some((key.to_owned(), then.to_owned(), now.to_owned()));

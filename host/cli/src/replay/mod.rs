@@ -106,13 +106,17 @@ pub enum ReplayError {
         others: usize,
     },
     /// What it would have to run is not there.
-    #[error("run {run} is replayed with something else than it ran with:{}", changes.iter().map(|line| format!("\n- {line}")).collect::<String>())]
+    #[error("run {run} is replayed with something else than it ran with:{}", listed(changes))]
     Changed {
         /// The run.
         run: String,
         /// What has changed.
         changes: Vec<String>,
     },
+}
+
+fn listed(changes: &[String]) -> String {
+    changes.iter().fold(String::new(), |text, change| text + "\n- " + change)
 }
 
 fn more(others: usize) -> String {

@@ -183,9 +183,8 @@ impl<'r> Walk<'r> {
             Effect::RunHook(spec) => self.hooks.push_back(*spec),
             Effect::AbortHook { hook } => self.hooks.retain(|spec| spec.call.activation.task != *hook),
             Effect::SetTimer { timer: timer @ TimerId::Retry { .. }, .. } => self.retries.push_back(timer),
-            Effect::SetTimer { .. } | Effect::Emit(_) => {}
             Effect::Suspend(status) => self.suspended = Some(status),
-            Effect::Finish(_) => {}
+            Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
         }
     }
 
@@ -431,7 +430,7 @@ fn world(at: &Place<'_>, recorded: &[JournalEntry], now: &[JournalEntry]) -> Vec
         match (recorded.get(entry), now.get(entry)) {
             (Some(then), Some(now)) if then == now => {}
             (Some(then), Some(now)) if call(then) == call(now) => {
-                found.push(of(entry, Some(then), Some(now)))
+                found.push(of(entry, Some(then), Some(now)));
             }
             (then, Some(now)) if then.is_none_or(|then| call(then) != call(now)) => {
                 // From here on the two have gone different ways.

@@ -6,7 +6,7 @@ use graph_core::record::Source;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
-use graph_host::output::{self, printable, styled};
+use graph_host::output::{self, Output, printable, styled};
 use graph_host::report::{self, one_line, short_number, short_span, step_line};
 use graph_host::runs;
 use graph_store::{CheckpointStore, Holder, RunRow};
@@ -133,47 +133,8 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &
     Ok(document)
 }
 
-fn print(
-    store: &dyn CheckpointStore,
-    row: &RunRow,
-    told: &Story,
-    children: &[ChildRun],
-    state: &Map<String, Value>,
-    next: &[String],
-    context: &Context,
-) -> Result<()> {
-    let out = context.output;
-    out.line(format_args!(
-        "{} {}  {}",
-        styled(output::BOLD, printable(&row.graph_id)),
-        styled(output::DIM, format_args!("run {}", row.run_id)),
-        shown_status(store, row)
-    ))?;
-    out.line(format_args!(
-        "{}",
-        styled(
-            output::DIM,
-            format_args!(
-                "started {}, changed {}, durability {}, {} fuel",
-                time(row.created_at),
-                time(row.updated_at),
-                serde_json::to_value(row.durability)
-                    .ok()
-                    .and_then(|mode| mode.as_str().map(str::to_owned))
-                    .unwrap_or_default(),
-                short_number(row.fuel)
-            )
-        )
-    ))?;
-    if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {
-        out.line(format_args!("held by {owner}"))?;
-    }
-    if let Some(begins) = &told.begins {
-        out.line(styled(
-            output::DIM,
-            format_args!("{} before this were removed", report::counted(begins.removed, "checkpoint")),
-        ))?;
-    }
+/// A line for each superstep and each edit, with what failed below it.
+fn print_steps(told: &Story, out: Output) -> Result<()> {
     let mut fuel = 0;
     for step in &told.steps {
         if matches!(step.source, Source::Update { .. } | Source::Fork { .. }) {
@@ -217,6 +178,51 @@ fn print(
             }
         }
     }
+    Ok(())
+}
+
+fn print(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    told: &Story,
+    children: &[ChildRun],
+    state: &Map<String, Value>,
+    next: &[String],
+    context: &Context,
+) -> Result<()> {
+    let out = context.output;
+    out.line(format_args!(
+        "{} {}  {}",
+        styled(output::BOLD, printable(&row.graph_id)),
+        styled(output::DIM, format_args!("run {}", row.run_id)),
+        shown_status(store, row)
+    ))?;
+    out.line(format_args!(
+        "{}",
+        styled(
+            output::DIM,
+            format_args!(
+                "started {}, changed {}, durability {}, {} fuel",
+                time(row.created_at),
+                time(row.updated_at),
+                serde_json::to_value(row.durability)
+                    .ok()
+                    .and_then(|mode| mode.as_str().map(str::to_owned))
+                    .unwrap_or_default(),
+                short_number(row.fuel)
+            )
+        )
+    ))?;
+    if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {
+        out.line(format_args!("held by {owner}"))?;
+    }
+    if let Some(begins) = &told.begins {
+        out.line(styled(
+            output::DIM,
+            format_args!("{} before this were removed", report::counted(begins.removed, "checkpoint")),
+        ))?;
+    }
+    print_steps(told, out)?;
     if !children.is_empty() {
         out.line(styled(output::BOLD, "child runs"))?;
         for child in children {
