@@ -126,6 +126,8 @@ async fn calls(node: &PreparedNode, table: &mut Table) -> Result<()> {
                     limits: TaskLimits::DEFAULT,
                     observer: None,
                     journal: graph_engine::Journal::Record,
+                    services: graph_engine::Services::default(),
+                    depth: 0,
                 })
                 .await;
             ensure!(report.result.is_ok(), "{:?}", report.result);
@@ -183,6 +185,8 @@ impl TaskExecutor for Executor {
                     limits: spec.limits,
                     observer: None,
                     journal: graph_engine::Journal::Record,
+                    services: graph_engine::Services::default(),
+                    depth: 0,
                 })
                 .await;
             TaskReport::new(report.result, report.fuel_used)

@@ -9,7 +9,6 @@ use graph_core::capability::{
     EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, effective_grant,
 };
 use graph_core::graph::{NodeCapabilities, NodeLimits};
-use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Description, Failure};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
@@ -196,6 +195,18 @@ impl Components {
         capabilities: Option<&NodeCapabilities>,
         limits: NodeLimits,
     ) -> Result<EffectiveGrant, Vec<Refusal>> {
+        self.grant_within(admitted, manifest, capabilities, limits, None)
+    }
+
+    /// The same for a component that another one calls: no more than that one is granted.
+    fn grant_within(
+        &self,
+        admitted: &Admitted,
+        manifest: &Manifest,
+        capabilities: Option<&NodeCapabilities>,
+        limits: NodeLimits,
+        caller: Option<&EffectiveGrant>,
+    ) -> Result<EffectiveGrant, Vec<Refusal>> {
         let signer = match admitted.verified.standing() {
             Standing::Signed { key, .. } => Some(key.name.as_str()),
             Standing::Unsigned => None,
@@ -206,7 +217,7 @@ impl Components {
             ceiling: &admitted.verified.ceiling(),
             signer,
             manifest,
-            parent: None,
+            parent: caller,
             node: capabilities,
             node_limits: limits,
         })
@@ -228,13 +239,15 @@ impl Components {
         capabilities: Option<&NodeCapabilities>,
         limits: NodeLimits,
         recorded: Timestamp,
-    ) -> Result<(PreparedNode, TaskLimits, Standing), Failure> {
+        caller: Option<&EffectiveGrant>,
+    ) -> Result<(PreparedNode, EffectiveGrant, Standing), Failure> {
         let admitted = self.admit_at(item, Some(recorded)).map_err(AdmitError::failure)?;
         if let Some(log) = &self.log {
             log.accept_component(&admitted.verified)
                 .map_err(|error| Failure::new(Category::Internal, error.message().to_owned()))?;
         }
-        let grant = self.grant(&admitted, manifest, capabilities, limits).map_err(|refusals| {
+        let granted = self.grant_within(&admitted, manifest, capabilities, limits, caller);
+        let grant = granted.map_err(|refusals| {
             let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
             Failure::new(Category::Denied, reasons.join("; "))
         })?;
@@ -242,7 +255,7 @@ impl Components {
             .engine
             .prepare(&admitted.loaded, &grant)
             .map_err(|error| Failure::new(Category::Denied, error.to_string()))?;
-        Ok((prepared, grant.limits, admitted.verified.standing().clone()))
+        Ok((prepared, grant, admitted.verified.standing().clone()))
     }
 }
 
@@ -271,6 +284,9 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
     match error {
         PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
         PrepareError::WrongWorld { .. } => Error::integrity(error.to_string()),
+        PrepareError::Secret { .. } => Error::denied(error.to_string()).help(
+            "check the `secrets` entry of the manifest: `from` names a variable or a file of this machine",
+        ),
         PrepareError::Folder { source, .. } => {
             let exit =
                 if source.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Denied };

@@ -2,25 +2,29 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use graph_core::capability::DispatchPatterns;
+use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant};
 use graph_core::digest::Digest;
-use graph_core::graph::{ItemType, NodeIndex, Primary};
+use graph_core::graph::{Graph, ItemType, NodeCapabilities, NodeIndex, NodeLimits, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::record::JournalEntry;
+use graph_core::time::Timestamp;
 use graph_core::trust::Standing;
 use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
-use graph_engine::{Call, EventRecord, HostCall, Journal, Level, LogLine, PreparedNode};
+use graph_engine::{Call, EventRecord, HostCall, Journal, Knowledge, Level, LogLine, PreparedNode, Services};
 use graph_store::CheckpointStore;
 
+use crate::calls::Caller;
 use crate::components::Components;
 use crate::driver::{CallObserver, TaskExecutor};
+use crate::knowledge::ProjectKnowledge;
 use crate::output::{self, Output, printable, styled};
 use crate::preflight::{Plan, PlannedId, Scope};
 use crate::primaries::{Primaries, Request, journal as items};
@@ -41,11 +45,14 @@ pub struct ComponentExecutor {
     shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     components: Components,
     primaries: Primaries,
     /// By graph and what is left for it, then by place and item.
     ready: RwLock<HashMap<Digest, Scopes>>,
+    /// What was made ready to be called by components, by what asks for it.
+    callees: RwLock<HashMap<CalleeKey, Arc<Ready>>>,
+    knowledge: Option<Arc<dyn Knowledge>>,
     output: Output,
     quiet: bool,
     /// Hears of the calls that components make.
@@ -54,21 +61,38 @@ struct Shared {
     tape: Option<Arc<Tape>>,
 }
 
+/// A component that another one calls: the graph, what is left for it, the node, the caller's grant and the item.
+type CalleeKey = (Digest, String, Place, Digest, String);
+
 /// What was made ready in one graph, by what is left for it.
 type Scopes = HashMap<String, HashMap<(Place, String), Arc<Ready>>>;
 
 /// Where in a graph a component is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+pub(crate) enum Place {
     Node(NodeIndex),
     /// At a hook: all of them grant an item the same.
     Hook,
 }
 
-struct Ready {
+impl Place {
+    /// What the graph leaves there of a grant: the interfaces and items, and the limits.
+    pub(crate) fn leaves(self, graph: &Graph) -> (Option<&NodeCapabilities>, NodeLimits) {
+        match self {
+            Self::Node(node) => {
+                let node = graph.node(node);
+                (node.capabilities.as_ref(), node.limits)
+            }
+            Self::Hook => (None, graph.limits),
+        }
+    }
+}
+
+/// A component that is ready to be called.
+pub(crate) struct Ready {
     node: PreparedNode,
-    /// The limits of its grant, which may be below those that the manifest and the node give a task.
-    limits: TaskLimits,
+    /// Its grant, whose limits may be below those that the manifest and the node give a task.
+    grant: Arc<EffectiveGrant>,
     /// Whose signature it runs by, and until when that counts.
     standing: Standing,
     /// How long a call takes, in nanoseconds; 0: not known.
@@ -76,8 +100,26 @@ struct Ready {
 }
 
 impl Ready {
-    fn new(node: PreparedNode, limits: TaskLimits, standing: Standing) -> Self {
-        Self { node, limits, standing, expected: AtomicU64::new(0) }
+    fn new(node: PreparedNode, grant: EffectiveGrant, standing: Standing) -> Self {
+        Self { node, grant: Arc::new(grant), standing, expected: AtomicU64::new(0) }
+    }
+
+    /// Why its signature does not count any more at a superstep of that time; none if it does.
+    pub(crate) fn expired(&self, item: &str, clock: Timestamp) -> Option<Failure> {
+        let error = self.standing.expired(item, clock)?;
+        Some(Failure::new(Category::Denied, error.to_string()))
+    }
+
+    pub(crate) fn node(&self) -> &PreparedNode {
+        &self.node
+    }
+
+    pub(crate) fn grant(&self) -> Arc<EffectiveGrant> {
+        Arc::clone(&self.grant)
+    }
+
+    pub(crate) fn limits(&self) -> TaskLimits {
+        self.grant.limits
     }
 }
 
@@ -99,7 +141,7 @@ impl ComponentExecutor {
                 let Scope { graph, narrowing } = planned.scope;
                 let scope = ready.entry(graph).or_default().entry(narrowing).or_default();
                 let place = if planned.hook.is_some() { Place::Hook } else { Place::Node(planned.index) };
-                scope.insert((place, id), Arc::new(Ready::new(node, grant.limits, standing)));
+                scope.insert((place, id), Arc::new(Ready::new(node, grant, standing)));
             }
         }
         let ready = RwLock::new(ready);
@@ -108,6 +150,8 @@ impl ComponentExecutor {
                 components,
                 primaries,
                 ready,
+                callees: RwLock::default(),
+                knowledge: None,
                 output,
                 quiet,
                 calls: OnceLock::new(),
@@ -125,12 +169,9 @@ impl ComponentExecutor {
             }
             match shared.ready(&spec, place).await {
                 // It was let in when the run began, or went on; this superstep may be recorded later than that.
-                Ok(ready) => match ready.standing.expired(&spec.item_id, spec.clock) {
-                    Some(error) => {
-                        let failure = Failure::new(Category::Denied, error.to_string());
-                        TaskReport::new(Err(failure), 0)
-                    }
-                    None => shared.call(&ready, &spec).await,
+                Ok(ready) => match ready.expired(&spec.item_id, spec.clock) {
+                    Some(failure) => TaskReport::new(Err(failure), 0),
+                    None => shared.call(&ready, spec, place).await,
                 },
                 Err(failure) => TaskReport::new(Err(failure), 0),
             }
@@ -152,6 +193,17 @@ impl ComponentExecutor {
     pub fn keeping(mut self, store: Arc<dyn CheckpointStore>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.primaries.store = Some(store);
+        }
+        self
+    }
+}
+
+impl ComponentExecutor {
+    /// Lets components that are granted knowledge use that of a project.
+    #[must_use]
+    pub fn with_knowledge_of(mut self, project: &Path) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.knowledge = Some(Arc::new(ProjectKnowledge::of(project)));
         }
         self
     }
@@ -247,26 +299,55 @@ impl Shared {
         let (shared, item) = (Arc::clone(self), spec.item_id.clone());
         let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
         let clock = spec.clock;
-        let (prepared, limits, standing) = tokio::task::spawn_blocking(move || {
-            let (capabilities, limits) = match place {
-                Place::Node(node) => {
-                    let node = graph.node(node);
-                    (node.capabilities.as_ref(), node.limits)
-                }
-                Place::Hook => (None, graph.limits),
-            };
-            shared.components.prepare_late(&item, &manifest, capabilities, limits, clock)
+        let (prepared, grant, standing) = tokio::task::spawn_blocking(move || {
+            let (capabilities, limits) = place.leaves(&graph);
+            shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, None)
         })
         .await
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })??;
-        let ready = Arc::new(Ready::new(prepared, limits, standing));
+        let ready = Arc::new(Ready::new(prepared, grant, standing));
         let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
         let scopes = known.entry(spec.graph.digest).or_default();
         let scope = scopes.entry(spec.manifest.narrowing().to_owned()).or_default();
         scope.insert((place, spec.item_id.clone()), Arc::clone(&ready));
         drop(known);
+        Ok(ready)
+    }
+
+    /// What the host has for every call.
+    pub(crate) fn services(&self) -> Services {
+        Services { knowledge: self.knowledge.clone(), tools: None }
+    }
+
+    /// The component that another one calls, with no more than that one is granted.
+    pub(crate) async fn callee(
+        self: &Arc<Self>,
+        (spec, place): (&TaskSpec, Place),
+        item: &str,
+        caller: &Arc<EffectiveGrant>,
+    ) -> Result<Arc<Ready>, Failure> {
+        let narrowing = spec.manifest.narrowing().to_owned();
+        let key = (spec.graph.digest, narrowing, place, caller.digest(), item.to_owned());
+        let known = self.callees.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(ready) = known {
+            return Ok(ready);
+        }
+        let (shared, item) = (Arc::clone(self), item.to_owned());
+        let (graph, manifest, caller) =
+            (Arc::clone(&spec.graph), Arc::clone(&spec.manifest), Arc::clone(caller));
+        let clock = spec.clock;
+        let (prepared, grant, standing) = tokio::task::spawn_blocking(move || {
+            let (capabilities, limits) = place.leaves(&graph);
+            shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, Some(&caller))
+        })
+        .await
+        .map_err(|error| {
+            Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
+        })??;
+        let ready = Arc::new(Ready::new(prepared, grant, standing));
+        self.callees.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&ready));
         Ok(ready)
     }
 
@@ -315,9 +396,22 @@ impl Shared {
         })
     }
 
-    async fn call(&self, ready: &Ready, spec: &TaskSpec) -> TaskReport {
+    async fn call(self: &Arc<Self>, ready: &Ready, spec: TaskSpec, place: Place) -> TaskReport {
         let began = Instant::now();
         let played = self.tape.as_ref().filter(|tape| !tape.is_live()).map(|tape| tape.entries());
+        let spec = Arc::new(spec);
+        let mut services = self.services();
+        if ready.grant.kinds.contains(&CapabilityKind::Tools) {
+            services.tools = Some(Arc::new(Caller {
+                shared: Arc::clone(self),
+                spec: Arc::clone(&spec),
+                place,
+                grant: ready.grant(),
+                depth: 0,
+                seed: *spec.seed.as_bytes(),
+            }));
+        }
+        let spec = &*spec;
         let mut report = ready
             .node
             .call(Call {
@@ -325,9 +419,11 @@ impl Shared {
                 params: &spec.params,
                 seed: *spec.seed.as_bytes(),
                 clock: spec.clock,
-                limits: spec.limits.min(ready.limits),
+                limits: spec.limits.min(ready.limits()),
                 observer: self.calls.get().map(|calls| Attempt::of(spec, calls)),
                 journal: played.clone().map_or(Journal::Record, Journal::Replay),
+                services,
+                depth: 0,
             })
             .await;
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
@@ -365,7 +461,7 @@ impl Shared {
         }
     }
 
-    fn show(&self, spec: &TaskSpec, line: &LogLine) {
+    pub(crate) fn show(&self, spec: &TaskSpec, line: &LogLine) {
         if line.level < Level::Info || (self.quiet && line.level < Level::Warn) {
             return;
         }

@@ -366,7 +366,8 @@ pub(crate) fn drive_with(
     quiet: bool,
 ) -> Result<Driver> {
     let executor = ComponentExecutor::new(components, plan, context.output, quiet);
-    let executor = Arc::new(executor.keeping(Arc::clone(&store)));
+    let project = crate::project::of_current_folder()?;
+    let executor = Arc::new(executor.keeping(Arc::clone(&store)).with_knowledge_of(&project));
     let parts =
         Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
     Driver::new(walker, run, parts).map_err(|error| {

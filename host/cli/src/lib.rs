@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod archive;
 pub mod audit;
+mod calls;
 pub mod case;
 mod changes;
 pub mod compiling;
@@ -25,6 +26,7 @@ pub mod inputs;
 pub mod items;
 mod kept;
 pub mod keys;
+mod knowledge;
 pub mod launch;
 pub mod output;
 pub mod pins;

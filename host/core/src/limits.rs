@@ -19,6 +19,41 @@ pub struct TaskLimits {
     pub output: u64,
     /// Bytes of log lines and custom events.
     pub log: u64,
+    /// Calls of the host that ask the world: each has an entry in the task's journal.
+    #[serde(default = "default_calls")]
+    pub calls: u64,
+    /// The texts of all requests and results in the journal of one attempt, in bytes.
+    #[serde(default = "default_bytes")]
+    pub bytes: u64,
+    /// Requests by HTTP.
+    #[serde(default = "default_requests")]
+    pub requests: u64,
+    /// The body of a request by HTTP, in bytes.
+    #[serde(default = "default_request_body")]
+    pub request_body: u64,
+    /// The body of a response by HTTP, in bytes.
+    #[serde(default = "default_response_body")]
+    pub response_body: u64,
+}
+
+const fn default_calls() -> u64 {
+    TaskLimits::DEFAULT.calls
+}
+
+const fn default_bytes() -> u64 {
+    TaskLimits::DEFAULT.bytes
+}
+
+const fn default_requests() -> u64 {
+    TaskLimits::DEFAULT.requests
+}
+
+const fn default_request_body() -> u64 {
+    TaskLimits::DEFAULT.request_body
+}
+
+const fn default_response_body() -> u64 {
+    TaskLimits::DEFAULT.response_body
 }
 
 impl TaskLimits {
@@ -29,6 +64,25 @@ impl TaskLimits {
         timeout: Duration::from_secs(10),
         output: 1 << 20,
         log: 64 << 10,
+        calls: 10_000,
+        bytes: 16 << 20,
+        requests: 100,
+        request_body: 1 << 20,
+        response_body: 4 << 20,
+    };
+
+    /// No bound at all.
+    pub const UNBOUNDED: Self = Self {
+        fuel: u64::MAX,
+        memory: u64::MAX,
+        timeout: Duration::MAX,
+        output: u64::MAX,
+        log: u64::MAX,
+        calls: u64::MAX,
+        bytes: u64::MAX,
+        requests: u64::MAX,
+        request_body: u64::MAX,
+        response_body: u64::MAX,
     };
 
     /// The smaller of each.
@@ -40,6 +94,11 @@ impl TaskLimits {
             timeout: self.timeout.min(other.timeout),
             output: self.output.min(other.output),
             log: self.log.min(other.log),
+            calls: self.calls.min(other.calls),
+            bytes: self.bytes.min(other.bytes),
+            requests: self.requests.min(other.requests),
+            request_body: self.request_body.min(other.request_body),
+            response_body: self.response_body.min(other.response_body),
         }
     }
 }

@@ -35,9 +35,10 @@ impl BareCall {
             &limits,
             Timestamp::default(),
             [0; 32],
-            Arc::clone(&prepared.mounts),
+            Arc::clone(&prepared.granted),
+            crate::services::Services::default(),
             crate::host::output::Output::new(limits.log, None),
-            crate::journal::SharedJournal::new(crate::journal::Journal::Record),
+            crate::journal::SharedJournal::new(crate::journal::Journal::Record, &limits),
             std::time::Instant::now(),
         );
         let mut store = Store::new(&prepared.engine.wasmtime, state);

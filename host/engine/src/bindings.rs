@@ -8,6 +8,10 @@ wasmtime::component::bindgen!({
         world component {
             import graph-host:host/log@0.1.0;
             import graph-host:host/events@0.1.0;
+            import graph-host:host/secrets@0.1.0;
+            import graph-host:host/knowledge@0.1.0;
+            import graph-host:host/tools@0.1.0;
+            import wasi:http/outgoing-handler@0.2.12;
             import wasi:clocks/wall-clock@0.2.12;
             import wasi:clocks/monotonic-clock@0.2.12;
             import wasi:random/random@0.2.12;
@@ -23,11 +27,15 @@ wasmtime::component::bindgen!({
         "../../wit/wasi/clocks.wit",
         "../../wit/wasi/random.wit",
         "../../wit/wasi/filesystem.wit",
+        "../../wit/wasi/http.wit",
         "../../wit/node",
         "../../wit/host",
     ],
     world: "graph-host:engine/component",
-    imports: { default: trappable },
+    imports: {
+        "wasi:http/outgoing-handler.handle": async | trappable,
+        default: trappable,
+    },
     exports: { default: async },
     ownership: Borrowing { duplicate_if_necessary: false },
     trappable_error_type: {
@@ -35,6 +43,7 @@ wasmtime::component::bindgen!({
     },
     with: {
         "wasi:io": wasmtime_wasi::p2::bindings::io,
+        "wasi:http/types": wasmtime_wasi_http::p2::bindings::http::types,
         "wasi:filesystem/types.descriptor": crate::host::filesystem::Descriptor,
         "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::Entries,
     },

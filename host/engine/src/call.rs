@@ -18,6 +18,7 @@ use crate::host::output::{EventRecord, LogLine, Observer, Output};
 use crate::journal::{Journal, SharedJournal};
 use crate::limiter::LimitReached;
 use crate::prepare::PreparedNode;
+use crate::services::Services;
 use crate::state::TaskState;
 
 /// What a component may hand to the host in one host call, or return, beside its output limit, in bytes.
@@ -41,6 +42,10 @@ pub struct Call<'a> {
     pub observer: Option<Arc<dyn Observer>>,
     /// Whether the world answers what it asks of the host, or an earlier call's journal.
     pub journal: Journal,
+    /// What the host has for it beside the engine.
+    pub services: Services,
+    /// How deep it is in calls of other components: 0 for a task's own.
+    pub depth: u32,
 }
 
 /// How a call ended.
@@ -62,6 +67,8 @@ pub enum Classification {
     InvalidResult,
     /// It asked more of a host interface than that gives: log bytes, random bytes, handles.
     HostLimit,
+    /// Its time was over while the host waited for the world on its behalf.
+    HostTimeout,
     /// A replayed call is not what its journal says it was.
     Difference,
 }
@@ -78,6 +85,7 @@ impl Classification {
             Self::Deadline => "deadline",
             Self::InvalidResult => "invalid result",
             Self::HostLimit => "host limit",
+            Self::HostTimeout => "host timeout",
             Self::Difference => "difference",
         }
     }
@@ -120,12 +128,26 @@ impl PreparedNode {
         }
 
         let engine = &self.inner.engine;
-        let _permit = engine.slot().await;
+        // A call inside of another one has its place through that: waiting for one could wait for itself.
+        let _permit = if call.depth == 0 { engine.slot().await } else { None };
         let _active = engine.ticker.enter();
         let output = Output::new(limits.log, call.observer);
-        let journal = SharedJournal::new(call.journal);
-        let mounts = Arc::clone(&self.inner.mounts);
-        let mut store = new_store(engine, &limits, call.clock, call.seed, mounts, output, journal.clone());
+        let journal = SharedJournal::new(call.journal, &limits);
+        let granted = Arc::clone(&self.inner.granted);
+        let mut store = new_store(engine, &limits, |deadline| {
+            let journal = journal.clone();
+            let state = TaskState::new(
+                &limits,
+                call.clock,
+                call.seed,
+                granted,
+                call.services,
+                output,
+                journal,
+                deadline,
+            );
+            TaskState { depth: call.depth, ..state }
+        });
 
         let answers = text.answers();
         let activation = text.with(call.activation, &answers);
@@ -145,7 +167,10 @@ impl PreparedNode {
             }
             Err(error) => {
                 let (classification, failure) = classify(&error);
-                (classification, Err(failure), limits.fuel)
+                // Waiting takes time and no fuel; whatever else ends a call is charged in full.
+                let waited = classification == Classification::HostTimeout;
+                let used = if waited { limits.fuel.saturating_sub(left) } else { limits.fuel };
+                (classification, Err(failure), used)
             }
         };
         let (mut journal, difference) = journal.finish();
@@ -181,18 +206,13 @@ fn given_up(journal: &Journal, limits: &TaskLimits) -> Option<CallReport> {
 pub(crate) fn new_store(
     engine: &EngineInner,
     limits: &TaskLimits,
-    clock: Timestamp,
-    seed: [u8; 32],
-    mounts: Arc<crate::host::filesystem::Mounts>,
-    output: Output,
-    journal: SharedJournal,
+    state: impl FnOnce(Instant) -> TaskState,
 ) -> Store<TaskState> {
     let now = Instant::now();
     let deadline =
         now.checked_add(limits.timeout).unwrap_or_else(|| now + Duration::from_secs(u64::from(u32::MAX)));
     let timeout = limits.timeout;
-    let state = TaskState::new(limits, clock, seed, mounts, output, journal, deadline);
-    let mut store = Store::new(&engine.wasmtime, state);
+    let mut store = Store::new(&engine.wasmtime, state(deadline));
     store.limiter(|state| &mut state.limiter);
     // The engine's configuration meters fuel, so this cannot fail; should it, the call has none and ends at once.
     let _ = store.set_fuel(limits.fuel);

@@ -48,6 +48,9 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
         if fault.category == Category::Limit {
             return over(Classification::HostLimit, fault);
         }
+        if fault.category == Category::Timeout {
+            return (Classification::HostTimeout, Failure::new(fault.category, fault.message.clone()));
+        }
         return (Classification::Trap, Failure::new(fault.category, fault.message.clone()));
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {

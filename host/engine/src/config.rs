@@ -10,6 +10,7 @@ use wasmtime::{
 };
 
 use crate::compile::{CompileLimits, CompileObserver, Compiler};
+use crate::host::http::Resolver;
 
 /// The wasmtime that this crate is built with, as checkpoints record it. A test compares it with the lockfile.
 pub(crate) const WASMTIME_VERSION: &str = "48.0.8";
@@ -24,6 +25,10 @@ const FUEL_PER_PAGE: u8 = 100;
 pub(crate) const MAX_CORE_INSTANCES: u32 = 64;
 pub(crate) const MAX_MEMORIES: u32 = 4;
 pub(crate) const MAX_TABLES: u32 = 16;
+/// Tasks whose components may call others at one time.
+pub(crate) const CALL_CHAINS: u32 = 4;
+/// How deep such calls may nest, whatever a manifest allows.
+pub(crate) const MAX_CALL_DEPTH: u32 = 8;
 /// Elements of one table.
 pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
 /// Bytes of a linear memory that are reset in place rather than given back to the system.
@@ -45,6 +50,8 @@ pub struct EngineConfig {
     pub compile_limits: CompileLimits,
     /// Is told of components that take long.
     pub compile_observer: Option<Arc<dyn CompileObserver>>,
+    /// How the hosts of requests are looked up. `None`: as the system does it.
+    pub resolver: Option<Arc<dyn Resolver>>,
 }
 
 impl EngineConfig {
@@ -84,6 +91,8 @@ fn semantic(config: &mut Config) {
 
 /// The configuration; `pooled` reserves address space for all slots beforehand.
 pub(crate) fn wasmtime_config(slots: u32, pooled: bool, pagemap: bool) -> Config {
+    // Calls inside of others come on top of those that hold a slot.
+    let slots = slots + CALL_CHAINS * MAX_CALL_DEPTH;
     let mut config = Config::new();
     semantic(&mut config);
     config

@@ -137,3 +137,21 @@ fn category(category: wit::Category) -> Category {
         wit::Category::Internal => Category::Internal,
     }
 }
+
+/// A failure as a component is told it.
+pub(crate) fn failure(failure: Failure) -> wit::Failure {
+    wit::Failure {
+        category: match failure.category {
+            Category::Transient => wit::Category::Transient,
+            Category::RateLimited => wit::Category::RateLimited,
+            Category::Timeout => wit::Category::Timeout,
+            Category::Permanent => wit::Category::Permanent,
+            Category::InvalidInput => wit::Category::InvalidInput,
+            Category::Denied => wit::Category::Denied,
+            Category::Limit => wit::Category::Limit,
+            Category::Internal => wit::Category::Internal,
+        },
+        message: failure.message,
+        details: failure.details.map(|details| details.to_string()),
+    }
+}

@@ -15,9 +15,10 @@ use crate::call::new_store;
 use crate::classify::classify;
 use crate::engine::Engine;
 use crate::error::DescribeError;
-use crate::host::filesystem::Mounts;
 use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
+use crate::services::Services;
+use crate::state::{Granted, TaskState};
 
 impl Engine {
     /// Calls `describe` with imports that trap when they are called, within the default limits of a task.
@@ -35,15 +36,13 @@ impl Engine {
         let _active = self.inner.ticker.enter();
         let limits = TaskLimits::DEFAULT;
         let output = Output::new(limits.log, None);
-        let mut store = new_store(
-            &self.inner,
-            &limits,
-            Timestamp::default(),
-            [0; 32],
-            Arc::new(Mounts::default()),
-            output,
-            SharedJournal::new(Journal::Record),
-        );
+        let mut store = new_store(&self.inner, &limits, |deadline| {
+            let granted =
+                Arc::new(Granted::nothing(Arc::clone(&self.inner.client), Arc::clone(&self.inner.chains)));
+            let journal = SharedJournal::new(Journal::Record, &limits);
+            let (clock, services) = (Timestamp::default(), Services::default());
+            TaskState::new(&limits, clock, [0; 32], granted, services, output, journal, deadline)
+        });
         let described = async {
             let node = pre.instantiate_async(&mut store).await?;
             store.set_fuel(limits.fuel)?;

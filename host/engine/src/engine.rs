@@ -14,6 +14,7 @@ use crate::cache::{self, Cache, CacheStatus};
 use crate::compile::{CompileError, CompileLimits, CompileObserver, Compiler, Crew, compile_in_child};
 use crate::config::{self, EngineConfig};
 use crate::error::{EngineError, LoadError};
+use crate::host::http::{Client, SystemResolver};
 use crate::interface::{self, Import};
 use crate::state::TaskState;
 use crate::structure;
@@ -29,8 +30,10 @@ pub(crate) struct EngineInner {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) ticker: Ticker,
     pub(crate) linked: Mutex<Linked>,
+    pub(crate) client: Arc<Client>,
     loaded: Mutex<BTreeMap<Digest, Weak<Loaded>>>,
     slots: Semaphore,
+    pub(crate) chains: Arc<Semaphore>,
     cache: Option<Cache>,
     compiler: Compiler,
     compile_limits: CompileLimits,
@@ -91,8 +94,10 @@ impl Engine {
             inner: Arc::new(EngineInner {
                 ticker,
                 linked: Mutex::default(),
+                client: Arc::new(Client::new(config.resolver.unwrap_or_else(|| Arc::new(SystemResolver)))),
                 loaded: Mutex::default(),
                 slots: Semaphore::new(slots as usize),
+                chains: Arc::new(Semaphore::new(config::CALL_CHAINS as usize)),
                 cache,
                 compiler: config.compiler,
                 compile_limits: config.compile_limits,

@@ -96,6 +96,14 @@ pub enum PrepareError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A granted secret cannot be used.
+    #[error("`{id}`: {source}")]
+    Secret {
+        /// The item.
+        id: String,
+        /// Why.
+        source: crate::SecretError,
+    },
 }
 
 fn list(missing: &[MissingInterface]) -> String {

@@ -16,15 +16,18 @@ pub struct Import {
 /// The kinds of grant of which any one links an interface, by its name with or without a version. Empty: the host does
 /// not offer it, whatever is granted.
 pub fn kinds_for(interface: &str) -> &'static [CapabilityKind] {
-    use CapabilityKind::{Clocks, Filesystem, Log, Random};
+    use CapabilityKind::{Clocks, Filesystem, Http, Knowledge, Log, Random, Secrets, Tools};
     match interface.split_once('@').map_or(interface, |(name, _)| name) {
         "graph-host:host/log" | "graph-host:host/events" => &[Log],
         "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => &[Clocks],
         "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => &[Random],
-        "wasi:filesystem/types" | "wasi:filesystem/preopens" | "wasi:io/error" | "wasi:io/streams" => {
-            &[Filesystem]
-        }
-        "wasi:io/poll" => &[Clocks, Filesystem],
+        "wasi:filesystem/types" | "wasi:filesystem/preopens" => &[Filesystem],
+        "wasi:http/types" | "wasi:http/outgoing-handler" => &[Http],
+        "graph-host:host/secrets" => &[Secrets],
+        "graph-host:host/knowledge" => &[Knowledge],
+        "graph-host:host/tools" => &[Tools],
+        "wasi:io/error" | "wasi:io/streams" => &[Filesystem, Http],
+        "wasi:io/poll" => &[Clocks, Filesystem, Http],
         _ => &[],
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::record::journal::{MAX_JOURNAL_BYTES, MAX_JOURNAL_ENTRIES, as_fault, digested, fault, kept};
+use graph_core::record::journal::{as_fault, digested, fault, kept};
 use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
 use serde_json::Value;
 
@@ -31,8 +32,19 @@ pub enum Journal {
 pub(crate) struct SharedJournal(Arc<Mutex<Inner>>);
 
 enum Inner {
-    Record { entries: Vec<JournalEntry>, bytes: u64, to_keep: usize },
-    Replay { reader: JournalReader, difference: Option<JournalDifference> },
+    Record {
+        entries: Vec<JournalEntry>,
+        /// How many entries there may be.
+        calls: u64,
+        /// How many bytes there may be.
+        most: u64,
+        bytes: u64,
+        to_keep: usize,
+    },
+    Replay {
+        reader: JournalReader,
+        difference: Option<JournalDifference>,
+    },
 }
 
 /// What answers a call.
@@ -57,9 +69,15 @@ impl Kept {
 }
 
 impl SharedJournal {
-    pub(crate) fn new(journal: Journal) -> Self {
+    pub(crate) fn new(journal: Journal, limits: &TaskLimits) -> Self {
         Self(Arc::new(Mutex::new(match journal {
-            Journal::Record => Inner::Record { entries: Vec::new(), bytes: 0, to_keep: KEPT_BYTES },
+            Journal::Record => Inner::Record {
+                entries: Vec::new(),
+                calls: limits.calls,
+                most: limits.bytes,
+                bytes: 0,
+                to_keep: KEPT_BYTES,
+            },
             Journal::Replay(entries) => {
                 Inner::Replay { reader: JournalReader::new(entries), difference: None }
             }
@@ -79,10 +97,9 @@ impl SharedJournal {
         request: &Value,
     ) -> wasmtime::Result<Answer> {
         match &mut *self.inner() {
-            Inner::Record { entries, .. } if entries.len() < MAX_JOURNAL_ENTRIES => Ok(Answer::World),
-            Inner::Record { entries, .. } => {
-                let message =
-                    format!("it called functions of the host more than {MAX_JOURNAL_ENTRIES} times");
+            Inner::Record { entries, calls, .. } if (entries.len() as u64) < *calls => Ok(Answer::World),
+            Inner::Record { entries, calls, .. } => {
+                let message = format!("it called functions of the host more than {calls} times");
                 let failure = Failure::new(Category::Limit, message);
                 entries.push(entry(interface, function, request.clone(), Err(fault(&failure))));
                 Err(GuestFault::from(failure).into())
@@ -110,14 +127,13 @@ impl SharedJournal {
         request: Value,
         answer: Result<Value, Value>,
     ) -> wasmtime::Result<()> {
-        if let Inner::Record { entries, bytes, .. } = &mut *self.inner() {
+        if let Inner::Record { entries, bytes, most, .. } = &mut *self.inner() {
             let made =
                 entry(interface, function, request, answer.map(Canonical::from).map_err(Canonical::from));
             *bytes = bytes.saturating_add(made.size());
-            if *bytes > MAX_JOURNAL_BYTES {
-                let message = format!(
-                    "what it asked of the host and what was answered takes more than {MAX_JOURNAL_BYTES} bytes"
-                );
+            if *bytes > *most {
+                let message =
+                    format!("what it asked of the host and what was answered takes more than {most} bytes");
                 let failure = Failure::new(Category::Limit, message);
                 entries.push(JournalEntry { ok: false, result: fault(&failure), ..made });
                 return Err(GuestFault::from(failure).into());
@@ -204,15 +220,15 @@ mod tests {
 
     #[test]
     fn an_entry_too_many_ends_the_attempt_the_same_way_twice() {
-        let first = SharedJournal::new(Journal::Record);
-        for number in 0..MAX_JOURNAL_ENTRIES {
+        let first = SharedJournal::new(Journal::Record, &TaskLimits::DEFAULT);
+        for number in 0..TaskLimits::DEFAULT.calls {
             assert!(matches!(first.begin("i", "f", &json!(number)).unwrap(), Answer::World));
             first.record("i", "f", json!(number), Ok(Value::Null)).unwrap();
         }
         let error = first.begin("i", "f", &json!("more")).err().unwrap();
         let (entries, _) = first.finish();
-        let second = SharedJournal::new(Journal::Replay(entries));
-        for number in 0..MAX_JOURNAL_ENTRIES {
+        let second = SharedJournal::new(Journal::Replay(entries), &TaskLimits::DEFAULT);
+        for number in 0..TaskLimits::DEFAULT.calls {
             assert!(matches!(second.begin("i", "f", &json!(number)).unwrap(), Answer::Kept(_)));
         }
         let again = second.begin("i", "f", &json!("more")).err().unwrap();
@@ -224,13 +240,13 @@ mod tests {
     #[test]
     fn a_journal_of_too_many_bytes_ends_the_attempt_the_same_way_twice() {
         let large = json!("x".repeat(6 << 20));
-        let first = SharedJournal::new(Journal::Record);
+        let first = SharedJournal::new(Journal::Record, &TaskLimits::DEFAULT);
         first.record("i", "f", json!(1), Ok(large.clone())).unwrap();
         first.record("i", "f", json!(2), Ok(large.clone())).unwrap();
         let error = first.record("i", "f", json!(3), Ok(large)).unwrap_err();
         let (entries, _) = first.finish();
         assert!(entries[2].size() < 1000);
-        let second = SharedJournal::new(Journal::Replay(entries));
+        let second = SharedJournal::new(Journal::Replay(entries), &TaskLimits::DEFAULT);
         second.begin("i", "f", &json!(1)).unwrap();
         second.begin("i", "f", &json!(2)).unwrap();
         let again = second.begin("i", "f", &json!(3)).err().unwrap();
@@ -240,7 +256,7 @@ mod tests {
 
     #[test]
     fn small_contents_are_kept_until_there_are_too_many() {
-        let journal = SharedJournal::new(Journal::Record);
+        let journal = SharedJournal::new(Journal::Record, &TaskLimits::DEFAULT);
         let half = vec![1; KEPT_BYTES / 2];
         assert_eq!(as_kept(&journal.content(&half)), Some(half.clone()));
         assert_eq!(as_kept(&journal.content(&vec![0; KEPT_BYTES])), None);

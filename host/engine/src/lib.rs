@@ -22,6 +22,7 @@ mod interface;
 mod journal;
 mod limiter;
 mod prepare;
+mod services;
 mod state;
 mod structure;
 mod ticker;
@@ -34,8 +35,10 @@ pub use compile::{
 pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
+pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
 pub use host::output::{EventRecord, HostCall, Level, LogLine, Observer};
 pub use interface::{Import, kinds_for};
 pub use journal::Journal;
 pub use prepare::PreparedNode;
+pub use services::{Calling, Hit, Knowledge, KnowledgeError, Services, ToolCall, ToolReport, Tools};
 pub use structure::{Exceeded, Figure};

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use graph_core::capability::{CapabilityKind, EffectiveGrant};
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::io;
+use wasmtime_wasi_http::WasiHttp;
+use wasmtime_wasi_http::p2::bindings::{LinkOptions, http};
 
 use crate::bindings::{ComponentPre, graph_host, wasi};
 use crate::engine::{Engine, EngineInner, LoadedComponent};
 use crate::error::{MissingInterface, PrepareError};
 use crate::host::filesystem::Mounts;
+use crate::host::http::{Outgoing, Secret};
 use crate::interface::kinds_for;
-use crate::state::{HasState, HasTable, TaskState};
+use crate::state::{Granted, HasState, HasTable, TaskState};
 
 /// A component that is linked with what it was granted, ready to be called. Cheap to clone.
 #[derive(Clone)]
@@ -23,7 +26,7 @@ pub struct PreparedNode {
 pub(crate) struct Prepared {
     pub(crate) engine: Arc<EngineInner>,
     pub(crate) pre: ComponentPre<TaskState>,
-    pub(crate) mounts: Arc<Mounts>,
+    pub(crate) granted: Arc<Granted>,
 }
 
 impl Engine {
@@ -45,9 +48,18 @@ impl Engine {
             folder,
             source,
         })?;
-        Ok(PreparedNode {
-            inner: Arc::new(Prepared { engine: Arc::clone(&self.inner), pre, mounts: Arc::new(mounts) }),
-        })
+        let secrets = grant.secrets.iter().map(Secret::read).collect::<Result<_, _>>();
+        let secrets =
+            secrets.map_err(|source| PrepareError::Secret { id: loaded.id().to_owned(), source })?;
+        let granted = Granted {
+            mounts,
+            outgoing: Arc::new(Outgoing { rules: grant.http.clone(), secrets }),
+            client: Arc::clone(&self.inner.client),
+            chains: Arc::clone(&self.inner.chains),
+            knowledge: grant.knowledge.clone(),
+        };
+        let engine = Arc::clone(&self.inner);
+        Ok(PreparedNode { inner: Arc::new(Prepared { engine, pre, granted: Arc::new(granted) }) })
     }
 
     /// The component, type-checked against the host functions of its grants; one for each component and set of grants.
@@ -110,12 +122,27 @@ fn linker(
             CapabilityKind::Filesystem => {
                 wasi::filesystem::types::add_to_linker::<_, HasState>(to, |state| state)?;
                 wasi::filesystem::preopens::add_to_linker::<_, HasState>(to, |state| state)?;
-                io::error::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
-                io::streams::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
             }
+            CapabilityKind::Http => {
+                let options = LinkOptions::default();
+                http::types::add_to_linker::<_, WasiHttp>(to, &(&options).into(), crate::host::http::view)?;
+                wasi::http::outgoing_handler::add_to_linker::<_, HasState>(to, |state| state)?;
+            }
+            CapabilityKind::Secrets => {
+                graph_host::host::secrets::add_to_linker::<_, HasState>(to, |state| state)?;
+            }
+            CapabilityKind::Knowledge => {
+                graph_host::host::knowledge::add_to_linker::<_, HasState>(to, |state| state)?;
+            }
+            CapabilityKind::Tools => crate::host::tools::add_to_linker(to)?,
         }
     }
-    if kinds.contains(&CapabilityKind::Clocks) || kinds.contains(&CapabilityKind::Filesystem) {
+    let has_streams = [CapabilityKind::Filesystem, CapabilityKind::Http];
+    if has_streams.iter().any(|kind| kinds.contains(kind)) {
+        io::error::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+        io::streams::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
+    }
+    if kinds.contains(&CapabilityKind::Clocks) || has_streams.iter().any(|kind| kinds.contains(kind)) {
         io::poll::add_to_linker::<_, HasTable>(to, |state| &mut state.table)?;
     }
     Ok(linker)

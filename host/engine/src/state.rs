@@ -3,15 +3,20 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use graph_core::capability::KnowledgeRule;
+use graph_core::limits::TaskLimits;
 use graph_core::time::Timestamp;
+use tokio::sync::Semaphore;
 use wasmtime::component::{HasData, ResourceTable};
 
 use crate::host::clocks::VirtualClock;
 use crate::host::filesystem::Mounts;
+use crate::host::http::{Client, HttpState, Outgoing};
 use crate::host::output::Output;
 use crate::host::random::SeededRandom;
 use crate::journal::SharedJournal;
 use crate::limiter::Limiter;
+use crate::services::Services;
 
 /// How many handles a component may hold at a time, open files among them.
 const MAX_HANDLES: usize = 256;
@@ -23,17 +28,25 @@ pub(crate) struct TaskState {
     pub(crate) output: Output,
     pub(crate) clock: VirtualClock,
     pub(crate) random: SeededRandom,
-    pub(crate) mounts: Arc<Mounts>,
+    pub(crate) granted: Arc<Granted>,
+    pub(crate) services: Services,
+    /// How deep it is in calls of other components.
+    pub(crate) depth: u32,
+    /// How many calls of other items there were.
+    pub(crate) tool_calls: u64,
+    pub(crate) http: HttpState,
+    pub(crate) limits: TaskLimits,
     pub(crate) journal: SharedJournal,
     pub(crate) deadline: Instant,
 }
 
 impl TaskState {
     pub(crate) fn new(
-        limits: &graph_core::limits::TaskLimits,
+        limits: &TaskLimits,
         clock: Timestamp,
         seed: [u8; 32],
-        mounts: Arc<Mounts>,
+        granted: Arc<Granted>,
+        services: Services,
         output: Output,
         journal: SharedJournal,
         deadline: Instant,
@@ -46,10 +59,36 @@ impl TaskState {
             output,
             clock: VirtualClock::new(clock),
             random: SeededRandom::new(seed),
-            mounts,
+            http: HttpState::new(Arc::clone(&granted.outgoing), limits.requests),
+            granted,
+            services,
+            depth: 0,
+            tool_calls: 0,
+            limits: *limits,
             journal,
             deadline,
         }
+    }
+}
+
+/// What a component was granted, ready to be used by every call of it.
+pub(crate) struct Granted {
+    /// Folders, open.
+    pub(crate) mounts: Mounts,
+    /// Requests and the secrets in them.
+    pub(crate) outgoing: Arc<Outgoing>,
+    /// What requests leave by.
+    pub(crate) client: Arc<Client>,
+    /// Places for tasks whose components call others.
+    pub(crate) chains: Arc<Semaphore>,
+    /// Scopes of knowledge.
+    pub(crate) knowledge: Vec<KnowledgeRule>,
+}
+
+impl Granted {
+    /// For a component that was granted nothing.
+    pub(crate) fn nothing(client: Arc<Client>, chains: Arc<Semaphore>) -> Self {
+        Self { mounts: Mounts::default(), outgoing: Arc::default(), client, chains, knowledge: Vec::new() }
     }
 }
 

@@ -9,6 +9,7 @@ mod bare;
 pub mod conformance;
 mod error;
 mod file;
+mod knowledge;
 mod lock;
 mod memory;
 mod plan;
@@ -25,6 +26,7 @@ pub use error::{
     SnapshotError, StorageError,
 };
 pub use file::{FileStore, Listener};
+pub use knowledge::{KnowledgeStore, KnowledgeStoreError};
 pub use memory::MemoryStore;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};

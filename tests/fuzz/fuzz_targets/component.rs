@@ -65,6 +65,8 @@ fuzz_target!(|data: &[u8]| {
         limits,
         observer: None,
         journal: Journal::Record,
+        services: graph_engine::Services::default(),
+        depth: 0,
     };
     let report = RUNTIME.block_on(prepared.call(call));
     assert!(report.fuel_used <= limits.fuel, "more fuel than there was");

@@ -351,6 +351,20 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
                     mount.access.as_str()
                 )
             }));
+            parts.extend(grant.http.iter().flat_map(|rule| {
+                let schemes =
+                    rule.schemes.iter().map(|scheme| format!("{scheme}://{}", printable(&rule.host)));
+                let ports: Vec<_> = rule.ports.iter().map(ToString::to_string).collect();
+                let tail = format!(":{} ({})", ports.join(","), rule.methods.join(", "));
+                schemes.map(move |start| format!("{start}{tail}"))
+            }));
+            parts.extend(grant.secrets.iter().map(|secret| {
+                let (header, host) = (printable(&secret.header), printable(&secret.host));
+                format!("secret {} in {header} to {host}", printable(&secret.name))
+            }));
+            parts.extend(
+                grant.knowledge.iter().map(|rule| format!("{} ({})", rule.scope, rule.access.as_str())),
+            );
             format!("  {}", styled(output::DIM, format_args!("granted: {}", parts.join(", "))))
         });
         output.line(format_args!("  {:<20} {item}{kinds}", printable(&name)))?;

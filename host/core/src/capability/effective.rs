@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::grant::{Access, CapabilityKind, EffectiveGrant, Mount};
+use super::http::HttpRule;
 use super::interface::{InterfaceName, Provision};
 use super::manifest::Manifest;
+use super::reach::{KnowledgeRule, SecretRule};
 use super::{Ceiling, path};
 use crate::graph::{NodeCapabilities, NodeLimits};
 use crate::limits::TaskLimits;
@@ -159,7 +161,10 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
         return Err(refusals);
     }
     let filesystem = if kinds.contains(&CapabilityKind::Filesystem) { mounts } else { Vec::new() };
-    Ok(EffectiveGrant { kinds, filesystem, limits: limits(request) })
+    let http = if kinds.contains(&CapabilityKind::Http) { http(request) } else { Vec::new() };
+    let secrets = if kinds.contains(&CapabilityKind::Secrets) { secrets(request) } else { Vec::new() };
+    let knowledge = if kinds.contains(&CapabilityKind::Knowledge) { knowledge(request) } else { Vec::new() };
+    Ok(EffectiveGrant { kinds, filesystem, http, secrets, knowledge, limits: limits(request) })
 }
 
 /// The kind whose functions an interface holds.
@@ -195,6 +200,9 @@ fn refused(request: &GrantRequest<'_>, kind: CapabilityKind, mounts: &[Mount]) -
     let has_kind = |parent: &EffectiveGrant| parent.kinds.contains(&kind);
     if request.parent.is_some_and(|parent| !has_kind(parent))
         || (kind == CapabilityKind::Filesystem && mounts.is_empty())
+        || (kind == CapabilityKind::Http && http(request).is_empty())
+        || (kind == CapabilityKind::Secrets && secrets(request).is_empty())
+        || (kind == CapabilityKind::Knowledge && knowledge(request).is_empty())
     {
         return Some(RefusalReason::Parent);
     }
@@ -217,6 +225,38 @@ fn mounts(request: &GrantRequest<'_>) -> Vec<Mount> {
             })
             .collect(),
     }
+}
+
+/// The requests of the manifest's entry, each as far as a rule of the parent allows it.
+fn http(request: &GrantRequest<'_>) -> Vec<HttpRule> {
+    let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.http);
+    match request.parent {
+        None => own.to_vec(),
+        Some(parent) => own
+            .iter()
+            .flat_map(|rule| parent.http.iter().filter_map(|wide| rule.intersection(wide)))
+            .collect(),
+    }
+}
+
+/// The secrets of the manifest's entry that the parent has, too.
+fn secrets(request: &GrantRequest<'_>) -> Vec<SecretRule> {
+    let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.secrets);
+    let has = |rule: &&SecretRule| request.parent.is_none_or(|parent| parent.secrets.contains(rule));
+    own.iter().filter(has).cloned().collect()
+}
+
+/// The scopes of the manifest's entry, each as far as a scope of the parent covers it.
+fn knowledge(request: &GrantRequest<'_>) -> Vec<KnowledgeRule> {
+    let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.knowledge);
+    let Some(parent) = request.parent else { return own.to_vec() };
+    own.iter()
+        .filter_map(|rule| {
+            let covering = parent.knowledge.iter().filter(|wide| rule.scope.starts_with(&wide.scope));
+            let access = covering.map(|wide| wide.access).max()?;
+            Some(KnowledgeRule { scope: rule.scope.clone(), access: access.min(rule.access) })
+        })
+        .collect()
 }
 
 fn limits(request: &GrantRequest<'_>) -> TaskLimits {
@@ -248,6 +288,14 @@ pub(super) fn line(kind: CapabilityKind, folder: &str, guest: &str, access: Acce
             text(guest),
             access.as_str()
         ),
+        CapabilityKind::Http => {
+            "http: [{ host: api.example.com, schemes: [https], ports: [443], methods: [GET] }]".to_owned()
+        }
+        CapabilityKind::Secrets => {
+            "secrets: [{ name: TOKEN, from: { env: TOKEN }, header: authorization, host: api.example.com }]"
+                .to_owned()
+        }
+        CapabilityKind::Knowledge => "knowledge: [{ scope: notes/, access: ro }]".to_owned(),
         kind => format!("{kind}: true"),
     }
 }

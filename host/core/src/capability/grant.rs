@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::http::HttpRule;
+use super::reach::{KnowledgeRule, SecretRule};
 use crate::digest::{Digest, DomainHasher};
 use crate::limits::TaskLimits;
 
@@ -20,11 +22,28 @@ pub enum CapabilityKind {
     Random,
     /// `wasi:filesystem`, with `wasi:io` and the clock types.
     Filesystem,
+    /// `wasi:http`: requests to the hosts of an allow-list.
+    Http,
+    /// `graph-host:host/secrets`: handles that the host replaces in headers.
+    Secrets,
+    /// `graph-host:host/knowledge`: entries below granted scopes.
+    Knowledge,
+    /// `graph-host:host/tools`: calls of other items.
+    Tools,
 }
 
 impl CapabilityKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Log, Self::Clocks, Self::Random, Self::Filesystem];
+    pub const ALL: [Self; 8] = [
+        Self::Log,
+        Self::Clocks,
+        Self::Random,
+        Self::Filesystem,
+        Self::Http,
+        Self::Secrets,
+        Self::Knowledge,
+        Self::Tools,
+    ];
 
     /// The key in a manifest.
     pub const fn as_str(self) -> &'static str {
@@ -33,6 +52,10 @@ impl CapabilityKind {
             Self::Clocks => "clocks",
             Self::Random => "random",
             Self::Filesystem => "filesystem",
+            Self::Http => "http",
+            Self::Secrets => "secrets",
+            Self::Knowledge => "knowledge",
+            Self::Tools => "tools",
         }
     }
 
@@ -88,6 +111,15 @@ pub struct EffectiveGrant {
     pub kinds: BTreeSet<CapabilityKind>,
     /// The folders it sees; empty without [`CapabilityKind::Filesystem`].
     pub filesystem: Vec<Mount>,
+    /// The requests that it may send; empty without [`CapabilityKind::Http`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<HttpRule>,
+    /// The secrets that it may send; empty without [`CapabilityKind::Secrets`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretRule>,
+    /// The knowledge that it may use; empty without [`CapabilityKind::Knowledge`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knowledge: Vec<KnowledgeRule>,
     /// What each task may use up.
     pub limits: TaskLimits,
 }
@@ -95,7 +127,14 @@ pub struct EffectiveGrant {
 impl EffectiveGrant {
     /// Nothing but logging, within the limits.
     pub fn nothing(limits: TaskLimits) -> Self {
-        Self { kinds: BTreeSet::from([CapabilityKind::Log]), filesystem: Vec::new(), limits }
+        Self {
+            kinds: BTreeSet::from([CapabilityKind::Log]),
+            filesystem: Vec::new(),
+            http: Vec::new(),
+            secrets: Vec::new(),
+            knowledge: Vec::new(),
+            limits,
+        }
     }
 
     /// The digest that a checkpoint records.
@@ -110,6 +149,11 @@ impl EffectiveGrant {
                 .field(mount.guest.as_bytes())
                 .field(&[u8::from(mount.access == Access::ReadWrite)]);
         }
+        for rules in
+            [serde_json::json!(self.http), serde_json::json!(self.secrets), serde_json::json!(self.knowledge)]
+        {
+            digest = digest.field(crate::json::canonical_string(&rules).as_bytes());
+        }
         let limits = &self.limits;
         digest
             .field(&limits.fuel.to_le_bytes())
@@ -117,6 +161,11 @@ impl EffectiveGrant {
             .field(&limits.timeout.as_millis().to_le_bytes())
             .field(&limits.output.to_le_bytes())
             .field(&limits.log.to_le_bytes())
+            .field(&limits.calls.to_le_bytes())
+            .field(&limits.bytes.to_le_bytes())
+            .field(&limits.requests.to_le_bytes())
+            .field(&limits.request_body.to_le_bytes())
+            .field(&limits.response_body.to_le_bytes())
             .finish()
     }
 }

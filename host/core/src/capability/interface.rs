@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use semver::Version;
 
-use super::CapabilityKind::{self, Clocks, Filesystem, Log, Random};
+use super::CapabilityKind::{self, Clocks, Filesystem, Http, Knowledge, Log, Random, Secrets, Tools};
 use crate::diagnostic::printable;
 
 /// The name of a WIT interface, `namespace:package/interface`, with a version or without, such as
@@ -147,7 +147,7 @@ const fn row(
 }
 
 /// Every interface that the host knows.
-const TABLE: [Row; 13] = [
+const TABLE: [Row; 18] = [
     row("graph-host:node/types", (0, 1), None, &[]),
     row("graph-host:host/log", (0, 1), Some(Log), &[Log]),
     row("graph-host:host/events", (0, 1), Some(Log), &[Log]),
@@ -158,9 +158,14 @@ const TABLE: [Row; 13] = [
     row("wasi:random/insecure-seed", (0, 2), Some(Random), &[Random]),
     row("wasi:filesystem/types", (0, 2), Some(Filesystem), &[Filesystem]),
     row("wasi:filesystem/preopens", (0, 2), Some(Filesystem), &[Filesystem]),
-    row("wasi:io/poll", (0, 2), None, &[Clocks, Filesystem]),
-    row("wasi:io/error", (0, 2), None, &[Filesystem]),
-    row("wasi:io/streams", (0, 2), None, &[Filesystem]),
+    row("wasi:http/types", (0, 2), Some(Http), &[Http]),
+    row("wasi:http/outgoing-handler", (0, 2), Some(Http), &[Http]),
+    row("graph-host:host/secrets", (0, 1), Some(Secrets), &[Secrets]),
+    row("graph-host:host/knowledge", (0, 1), Some(Knowledge), &[Knowledge]),
+    row("graph-host:host/tools", (0, 1), Some(Tools), &[Tools]),
+    row("wasi:io/poll", (0, 2), None, &[Clocks, Filesystem, Http]),
+    row("wasi:io/error", (0, 2), None, &[Filesystem, Http]),
+    row("wasi:io/streams", (0, 2), None, &[Filesystem, Http]),
 ];
 
 impl CapabilityKind {
@@ -228,7 +233,7 @@ mod tests {
         );
         assert_eq!(
             name("wasi:io/poll@0.2.3").provision(),
-            Provision::Kinds { own: None, brought_by: &[Clocks, Filesystem] }
+            Provision::Kinds { own: None, brought_by: &[Clocks, Filesystem, Http] }
         );
         assert_eq!(
             name("wasi:random/random@0.3.0").provision(),

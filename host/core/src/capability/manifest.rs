@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::dispatch::{DispatchPatterns, without_version};
 use super::grant::{CapabilityKind, Mount};
+use super::http::HttpRule;
 use super::item::ItemPattern;
+use super::reach::{KnowledgeRule, SecretRule};
 use crate::digest::Digest;
 use crate::graph::NodeCapabilities;
 use crate::json;
@@ -51,6 +53,18 @@ pub struct ItemEntry {
     /// Whether they may use the seeded random numbers.
     #[serde(default)]
     pub random: bool,
+    /// Requests that they may send.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<HttpRule>,
+    /// Secrets that they may send.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretRule>,
+    /// Knowledge that they may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knowledge: Vec<KnowledgeRule>,
+    /// Whether they may call other items, of those that may be dispatched.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tools: bool,
     /// What a task of theirs may use up.
     pub limits: TaskLimits,
 }
@@ -73,6 +87,10 @@ impl ItemEntry {
             CapabilityKind::Clocks => self.clocks,
             CapabilityKind::Random => self.random,
             CapabilityKind::Filesystem => !self.filesystem.is_empty(),
+            CapabilityKind::Http => !self.http.is_empty(),
+            CapabilityKind::Secrets => !self.secrets.is_empty(),
+            CapabilityKind::Knowledge => !self.knowledge.is_empty(),
+            CapabilityKind::Tools => self.tools,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Reading manifests from YAML.
 
+mod rules;
+
 use std::time::Duration;
 
 use super::dispatch::{DispatchPattern, DispatchPatterns};
@@ -12,7 +14,7 @@ use crate::limits::{RunLimits, TaskLimits};
 use crate::yaml::{Entry, Fields, Node, parse};
 
 /// What a manifest can grant in later versions. Each is refused, never ignored.
-const LATER: [&str; 5] = ["http", "secrets", "knowledge", "tools", "model"];
+const LATER: [&str; 1] = ["model"];
 
 /// The largest depth of child runs that a manifest may allow.
 const LARGEST_DEPTH: u64 = 64;
@@ -142,12 +144,16 @@ fn read_item(
         fields.get("filesystem").map(|node| read_mounts(node, base, problems)).unwrap_or_default();
     let clocks = fields.bool("clocks").unwrap_or(false);
     let random = fields.bool("random").unwrap_or(false);
+    let http = fields.get("http").map(|node| rules::http(node, problems)).unwrap_or_default();
+    let secrets = fields.get("secrets").map(|node| rules::secrets(node, base, problems)).unwrap_or_default();
+    let knowledge = fields.get("knowledge").map(|node| rules::knowledge(node, problems)).unwrap_or_default();
+    let tools = fields.bool("tools").unwrap_or(false);
     let limits = match fields.fields("limits", format!("`limits` of {name}")) {
         Some(fields) => read_limits(fields, limits),
         None => limits,
     };
     fields.finish();
-    Some(ItemEntry { pattern: pattern?, filesystem, clocks, random, limits })
+    Some(ItemEntry { pattern: pattern?, filesystem, clocks, random, http, secrets, knowledge, tools, limits })
 }
 
 fn read_mounts(node: &Node, base: &str, problems: &Problems) -> Vec<ManifestMount> {
@@ -205,6 +211,11 @@ fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
         timeout: positive(&mut fields, "timeout").unwrap_or(otherwise.timeout),
         output: size(&mut fields, "output").unwrap_or(otherwise.output),
         log: fields.size("log").unwrap_or(otherwise.log),
+        calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(otherwise.calls),
+        bytes: fields.size("bytes").unwrap_or(otherwise.bytes),
+        requests: fields.u64("requests", 0..=u64::MAX).unwrap_or(otherwise.requests),
+        request_body: fields.size("request_body").unwrap_or(otherwise.request_body),
+        response_body: fields.size("response_body").unwrap_or(otherwise.response_body),
     };
     fields.finish();
     limits

@@ -69,6 +69,19 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
             if kind == CapabilityKind::Filesystem {
                 text.push_str("    # choose the folder: `path` is relative to this file, `as` is what the component sees\n");
             }
+            match kind {
+                CapabilityKind::Http => text.push_str("    # choose the hosts: each entry names one\n"),
+                CapabilityKind::Secrets => {
+                    text.push_str(
+                        "    # choose the secret, where it comes from, and the header and host it is for\n",
+                    );
+                }
+                CapabilityKind::Knowledge => text.push_str("    # choose the scope: what keys begin with\n"),
+                CapabilityKind::Tools => {
+                    text.push_str("    # what it may call, `dispatch` has to permit as well\n")
+                }
+                _ => {}
+            }
             let _ = writeln!(text, "    {}", line(kind, ".", &needs.guest, Access::ReadOnly));
         }
     }

@@ -429,15 +429,24 @@ Remove the entry. To take from one item what a wider entry grants, write `clocks
     NOT_GRANTABLE = "GH0605", "this version cannot grant that",
 "The capability is planned, but this version of graph-host does not have it. It is refused instead of being ignored, so that nobody believes that it holds.
 
-    items: { \"acme/fetch\": { http: [ … ] } }
+    items: { \"acme/fetch\": { model: [ … ] } }
 
-Remove it. Known here are filesystem, clocks, random and limits.";
+Remove it. Known here are filesystem, clocks, random, http, secrets, knowledge, tools and limits.";
     BAD_FOLDER = "GH0606", "a folder cannot be granted like that",
 "A granted folder has a `path` on this machine, relative to the manifest or absolute, and an absolute path `as` which the component sees it. Each folder of an entry has its own `as`.
 
     filesystem: [{ path: ., as: src, access: ro }]
 
 Write `as: /src`.";
+    BAD_RULE = "GH0607", "a request, a secret or knowledge cannot be granted like that",
+"An entry of `http` names one host and says by which schemes (https), ports (443) and methods (GET) it may be asked, and which addresses beside public ones it may have. An entry of `secrets` names a \
+value, where it comes from, and the one header and host that it may be sent in and to. An entry of `knowledge` names what keys begin with.
+
+    http: [{ host: api.acme.com, schemes: [https], ports: [443], methods: [GET] }]
+    secrets: [{ name: ACME_TOKEN, from: { env: ACME_TOKEN }, header: authorization, host: api.acme.com }]
+    knowledge: [{ scope: acme/, access: rw }]
+
+Write hosts and headers in lower case, methods in capital letters, addresses as `127.0.0.1` or `10.0.0.0/8`.";
 
     TRUST_KEY = "GH0701", "not a usable public key",
 "The trust store names an Ed25519 public key, as a PEM block (SPKI, RFC 8410) or as 64 hexadecimal digits in quotes. Private keys do \

@@ -15,11 +15,6 @@ use super::value::Canonical;
 use crate::digest::Digest;
 use crate::node::{Category, Failure};
 
-/// How many entries the journal of one attempt may have.
-pub const MAX_JOURNAL_ENTRIES: usize = 10_000;
-/// How many bytes the texts of all requests and results of one attempt may have together.
-pub const MAX_JOURNAL_BYTES: u64 = 16 << 20;
-
 /// The interface and function of the entry that stands for an attempt that the host ended because its time was over.
 const DEADLINE: (&str, &str) = ("graph-host:host", "deadline");
 

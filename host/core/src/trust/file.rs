@@ -34,13 +34,8 @@ use crate::time::Timestamp;
 use crate::yaml::{self, Fields, Node};
 
 /// What an absent limit of a ceiling comes to: no bound of its own.
-const UNBOUNDED: TaskLimits = TaskLimits {
-    fuel: u64::MAX,
-    memory: u64::MAX,
-    timeout: Duration::from_millis(u64::MAX),
-    output: u64::MAX,
-    log: u64::MAX,
-};
+const UNBOUNDED: TaskLimits =
+    TaskLimits { timeout: Duration::from_millis(u64::MAX), ..TaskLimits::UNBOUNDED };
 
 /// Stands at the top of a new trust store.
 const HEADER: &str = "# Whose signatures count on this machine: for which items, how far and how long.\n";
@@ -290,6 +285,11 @@ fn entry(key: &TrustedKey, indent: usize) -> String {
             ("timeout", millis, "ms"),
             ("output", limits.output, ""),
             ("log", limits.log, ""),
+            ("calls", limits.calls, ""),
+            ("bytes", limits.bytes, ""),
+            ("requests", limits.requests, ""),
+            ("request_body", limits.request_body, ""),
+            ("response_body", limits.response_body, ""),
         ];
         let bounds: Vec<_> = bounds
             .into_iter()
@@ -519,6 +519,11 @@ fn read_limits(node: &Node, problems: &Problems) -> Option<TaskLimits> {
         timeout: fields.duration("timeout").unwrap_or(UNBOUNDED.timeout),
         output: fields.size("output").unwrap_or(UNBOUNDED.output),
         log: fields.size("log").unwrap_or(UNBOUNDED.log),
+        calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(UNBOUNDED.calls),
+        bytes: fields.size("bytes").unwrap_or(UNBOUNDED.bytes),
+        requests: fields.u64("requests", 0..=u64::MAX).unwrap_or(UNBOUNDED.requests),
+        request_body: fields.size("request_body").unwrap_or(UNBOUNDED.request_body),
+        response_body: fields.size("response_body").unwrap_or(UNBOUNDED.response_body),
     };
     fields.finish();
     if limits == UNBOUNDED && problems.len() == before {

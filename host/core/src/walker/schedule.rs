@@ -36,8 +36,7 @@ pub(super) struct Prepared {
 }
 
 /// A child run is bounded by what its task has reserved, by its own graph, and by what its node says.
-const CHILD_LIMITS: TaskLimits =
-    TaskLimits { fuel: u64::MAX, memory: u64::MAX, timeout: Duration::MAX, output: u64::MAX, log: u64::MAX };
+const CHILD_LIMITS: TaskLimits = TaskLimits::UNBOUNDED;
 
 impl Walker {
     /// Everything about a node's dispatch that is the same each time.

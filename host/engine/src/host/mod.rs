@@ -2,8 +2,11 @@
 
 pub(crate) mod clocks;
 pub(crate) mod filesystem;
+pub(crate) mod http;
+pub(crate) mod knowledge;
 pub(crate) mod output;
 pub(crate) mod random;
 mod text;
+pub(crate) mod tools;
 
 pub(crate) use text::escape;

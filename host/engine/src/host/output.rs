@@ -148,6 +148,19 @@ impl Output {
     }
 }
 
+impl Output {
+    /// A line of the host itself about what a component did, within the same budget; there is none once that is used up.
+    pub(crate) fn host_line(&mut self, level: Level, message: &str) {
+        if self.spend(message.len()).is_ok() {
+            let line = LogLine { level, message: escape(message) };
+            if let Some(observer) = &self.observer {
+                observer.log(&line);
+            }
+            self.logs.push(line);
+        }
+    }
+}
+
 impl log::Host for TaskState {
     fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
         let begun = self.output.begin();

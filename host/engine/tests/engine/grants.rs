@@ -81,6 +81,8 @@ async fn randomness_is_the_seeds() {
                 clock: Timestamp(0),
                 limits: limits(),
                 journal: graph_engine::Journal::Record,
+                services: graph_engine::Services::default(),
+                depth: 0,
                 observer: None,
             })
             .await;

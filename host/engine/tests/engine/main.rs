@@ -7,5 +7,6 @@ mod calls;
 mod describe;
 mod files;
 mod grants;
+mod http;
 mod journal;
 mod support;

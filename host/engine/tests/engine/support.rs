@@ -18,6 +18,9 @@ pub(crate) const TESTKIT: &[u8] =
 pub(crate) const TESTKIT_IO: &[u8] =
     include_bytes!("../../../../examples/nodes/.ai/tools/examples/testkit-io.wasm");
 
+pub(crate) const TESTKIT_NET: &[u8] =
+    include_bytes!("../../../../examples/nodes/.ai/tools/examples/testkit-net.wasm");
+
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::new(EngineConfig::default()).unwrap())
@@ -56,6 +59,9 @@ pub(crate) fn nothing() -> EffectiveGrant {
 pub(crate) fn everything(folder: &Path, access: Access) -> EffectiveGrant {
     EffectiveGrant {
         kinds: CapabilityKind::ALL.into_iter().collect(),
+        http: Vec::new(),
+        secrets: Vec::new(),
+        knowledge: Vec::new(),
         filesystem: vec![Mount { host: folder.display().to_string(), guest: "/data".to_owned(), access }],
         limits: limits(),
     }
@@ -88,6 +94,8 @@ pub(crate) async fn call_as(
         limits,
         observer: None,
         journal: Journal::Record,
+        services: graph_engine::Services::default(),
+        depth: 0,
     })
     .await
 }
@@ -102,6 +110,8 @@ pub(crate) async fn replay(node: &PreparedNode, params: &Value, journal: Vec<Jou
         limits: limits(),
         observer: None,
         journal: Journal::Replay(journal),
+        services: graph_engine::Services::default(),
+        depth: 0,
     })
     .await
 }

@@ -59,6 +59,9 @@ fn a_grant_is_what_all_agree_on() {
     assert_eq!(
         grant,
         EffectiveGrant {
+            http: Vec::new(),
+            secrets: Vec::new(),
+            knowledge: Vec::new(),
             kinds: BTreeSet::from([CapabilityKind::Log, CapabilityKind::Filesystem, CapabilityKind::Clocks]),
             filesystem: vec![Mount {
                 host: "/home/u/src".into(),
@@ -151,6 +154,9 @@ fn parents_and_nodes_narrow() {
         "items: { \"*\": { random: true, filesystem: [{ path: a/b, as: /b, access: rw }, { path: c, as: /c, access: rw }] } }",
     );
     let mut parent = EffectiveGrant {
+        http: Vec::new(),
+        secrets: Vec::new(),
+        knowledge: Vec::new(),
         kinds: BTreeSet::from(CapabilityKind::ALL),
         filesystem: vec![Mount { host: "/home/u/a".into(), guest: "/x".into(), access: Access::ReadOnly }],
         limits: TaskLimits { fuel: 3, ..TaskLimits::DEFAULT },
@@ -188,7 +194,14 @@ fn kinds() -> impl Strategy<Value = BTreeSet<CapabilityKind>> {
 
 fn limits() -> impl Strategy<Value = TaskLimits> {
     (1..9_u64, 1..9_u64, 1..9_u64, 1..9_u64, 0..9_u64).prop_map(|(fuel, memory, timeout, output, log)| {
-        TaskLimits { fuel, memory, timeout: Duration::from_millis(timeout), output, log }
+        TaskLimits {
+            fuel,
+            memory,
+            timeout: Duration::from_millis(timeout),
+            output,
+            log,
+            ..TaskLimits::DEFAULT
+        }
     })
 }
 
@@ -234,7 +247,7 @@ proptest! {
         let entry = &mut manifest.items[0];
         entry.filesystem = folders.iter().map(|mount| super::super::ManifestMount { written: ".".into(), mount: mount.clone() }).collect();
         (entry.clocks, entry.random, entry.limits) = (clocks, random, entry_limits);
-        let parent = parent.map(|(kinds, filesystem, limits)| EffectiveGrant { kinds, filesystem, limits });
+        let parent = parent.map(|(kinds, filesystem, limits)| EffectiveGrant { kinds, filesystem, ..EffectiveGrant::nothing(limits) });
         let node = node.map(|kinds| NodeCapabilities {
             dispatch: None,
             interfaces: Some(kinds.into_iter().map(|kind| kind.as_str().to_owned()).collect()),

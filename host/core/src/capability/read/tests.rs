@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::capability::CapabilityKind;
+use crate::capability::{CapabilityKind, Scheme, SecretSource};
 use crate::graph::{ItemType, Primary};
 
 const EXAMPLE: &str = "\
@@ -59,6 +59,44 @@ fn a_manifest_says_what_is_allowed() {
 }
 
 #[test]
+fn what_reaches_beyond_the_machine_is_read() {
+    let manifest = read(
+        "items:
+  \"acme/*\":
+    http: [{ host: api.acme.com }, { host: 127.0.0.1, schemes: [http, https], methods: [POST, GET], addresses: [127.0.0.1] }]
+    secrets: [{ name: T, from: { env: ACME }, header: authorization, host: api.acme.com }, { name: F, from: { file: ../t }, header: x-key, host: a, schemes: [http] }]
+    knowledge: [{ scope: acme/notes/ }, { scope: own/, access: rw }]
+    tools: true
+    limits: { calls: 5, bytes: 1KiB, requests: 2, request_body: 3KiB, response_body: 4KiB }
+",
+    )
+    .unwrap();
+    let entry = manifest.entry_for("acme/fetch").unwrap();
+    let [public, local] = &entry.http[..] else { panic!("{:?}", entry.http) };
+    assert_eq!((&public.schemes[..], &public.ports[..]), (&[Scheme::Https][..], &[443][..]));
+    assert_eq!((&public.methods[..], public.addresses.len()), (&["GET".to_owned()][..], 0));
+    assert_eq!(
+        (&local.ports[..], &local.methods[..]),
+        (&[80, 443][..], &["GET".to_owned(), "POST".to_owned()][..])
+    );
+    assert_eq!(entry.secrets[0].from, SecretSource::Env("ACME".to_owned()));
+    assert_eq!(entry.secrets[0].schemes, [Scheme::Https]);
+    assert_eq!(entry.secrets[1].from, SecretSource::File("/home/u/t".to_owned()));
+    let scopes: Vec<_> = entry.knowledge.iter().map(|rule| (rule.scope.as_str(), rule.access)).collect();
+    assert_eq!(scopes, [("acme/notes/", Access::ReadOnly), ("own/", Access::ReadWrite)]);
+    let limits = manifest.limits_for("acme/fetch");
+    assert_eq!((limits.calls, limits.bytes, limits.requests), (5, 1024, 2));
+    assert_eq!((limits.request_body, limits.response_body), (3072, 4096));
+    for kind in
+        [CapabilityKind::Http, CapabilityKind::Secrets, CapabilityKind::Knowledge, CapabilityKind::Tools]
+    {
+        assert!(entry.grants(kind));
+    }
+    let again: Manifest = serde_json::from_value(manifest.to_json()).unwrap();
+    assert_eq!(again, manifest);
+}
+
+#[test]
 fn nothing_is_allowed_by_default() {
     for manifest in [Manifest::deny_all(), read("dispatch: []").unwrap(), read("{}").unwrap()] {
         assert_eq!(manifest, Manifest::deny_all());
@@ -112,7 +150,7 @@ dispatch: [\"execute.tools.a\", 3, execute.tool.b, execute.tool.b]
 itms: {}
 items:
   \"a b\": { clocks: true }
-  \"net/fetch\": { http: [{ host: api.example.org }], tools: [x] }
+  \"net/fetch\": { http: [{ host: api.example.org }], tools: [x], model: {} }
   \"net/?\": { clocks: maybe }
   \"net/[ab]\": { clocks: true }
   \"nothing\": {}
@@ -126,6 +164,15 @@ items:
       - { path: a, as: /z }
       - { path: b, as: /z/ }
     sockets: true
+  \"out\":
+    http:
+      - { host: \"https://a.b/c\", methods: [get, CONNECT], ports: [0], schemes: [ftp], addresses: [10.0.0.1/8, x] }
+      - { schemes: [] }
+    secrets:
+      - { name: \"a b\", from: { env: X, file: y }, header: Authorization, host: a.b }
+      - { name: T, from: { env: \"A=B\" }, header: h, host: \"*.a.b\" }
+      - { name: T, from: { file: ~/x } }
+    knowledge: [{ scope: notes, access: rx }, { scope: ../ }]
 limits: { fuel: 0, memory: 64 megs, cpu: 3 }
 run: { timeout: 0s }
 ";

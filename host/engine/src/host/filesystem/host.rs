@@ -117,12 +117,12 @@ impl TaskState {
 
 impl preopens::Host for TaskState {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let mounts = Arc::clone(&self.mounts);
+        let granted = Arc::clone(&self.granted);
         let open = |mount: &super::OpenMount| {
             let folder = OpenFolder::new(Some(Arc::clone(&mount.dir)), mount.guest.clone(), mount.writable);
             Ok((self.table.push(Descriptor::Folder(folder))?, mount.guest.clone()))
         };
-        mounts.0.iter().map(open).collect()
+        granted.mounts.0.iter().map(open).collect()
     }
 }
 
@@ -160,8 +160,8 @@ impl types::HostDescriptor for TaskState {
         offset: u64,
     ) -> FsResult<Resource<DynInputStream>> {
         let file = readable(&self.table, &this)?.clone();
-        let (mounts, journal) = (Arc::clone(&self.mounts), self.journal.clone());
-        let stream: DynInputStream = Box::new(Reader { file, position: offset, mounts, journal });
+        let (granted, journal) = (Arc::clone(&self.granted), self.journal.clone());
+        let stream: DynInputStream = Box::new(Reader { file, position: offset, granted, journal });
         Ok(self.table.push(stream)?)
     }
 
@@ -255,7 +255,7 @@ impl types::HostDescriptor for TaskState {
                 Ok((buffer, kept))
             },
             |state, kept, answer| {
-                bytes_again(&state.journal, kept, answer, &state.mounts, (&path, offset)).map(Some)
+                bytes_again(&state.journal, kept, answer, &state.granted.mounts, (&path, offset)).map(Some)
             },
         )?;
         let end = bytes.is_empty() && length > 0;

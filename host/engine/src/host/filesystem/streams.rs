@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use wasmtime_wasi::p2::Pollable;
 use wasmtime_wasi::p2::{InputStream, OutputStream, StreamError, StreamResult};
 
+use super::OpenFile;
 use super::error::code_of;
 use super::kept::{TYPES, bytes_again, code_named};
-use super::{Mounts, OpenFile};
 use crate::bindings::wasi::filesystem::types::ErrorCode;
 use crate::journal::{Answer, Kept, SharedJournal};
+use crate::state::Granted;
 
 /// The most bytes that one call reads or writes.
 pub(super) const MAX_CHUNK: usize = 1 << 20;
@@ -88,7 +89,7 @@ fn answered<T>(
 pub(super) struct Reader {
     pub(super) file: OpenFile,
     pub(super) position: u64,
-    pub(super) mounts: Arc<Mounts>,
+    pub(super) granted: Arc<Granted>,
     pub(super) journal: SharedJournal,
 }
 
@@ -115,7 +116,7 @@ impl InputStream for Reader {
                 let kept = self.journal.content(&buffer);
                 Ok((buffer, kept))
             },
-            |kept, answer| bytes_again(&self.journal, kept, answer, &self.mounts, (path, position)),
+            |kept, answer| bytes_again(&self.journal, kept, answer, &self.granted.mounts, (path, position)),
         )?;
         if bytes.is_empty() {
             return Err(StreamError::Closed);

@@ -1,0 +1,36 @@
+//! Texts by key that outlast a run, in the scopes that the capability manifest names. Needs
+//! `graph-host:host/knowledge`.
+
+use crate::bindings::graph_host::host::knowledge::{self, KnowledgeError};
+use crate::{Category, Failure};
+
+pub use crate::bindings::graph_host::host::knowledge::Hit;
+
+fn failed(error: KnowledgeError) -> Failure {
+    match error {
+        KnowledgeError::Denied(message) => Failure::new(Category::Denied, message),
+        KnowledgeError::Invalid(message) => Failure::new(Category::InvalidInput, message),
+        KnowledgeError::Full(message) => Failure::new(Category::Limit, message),
+        KnowledgeError::Unavailable(message) => Failure::new(Category::Transient, message),
+    }
+}
+
+/// The text of a key; none if there is no such entry.
+pub fn get(key: &str) -> Result<Option<String>, Failure> {
+    knowledge::get(key).map_err(failed)
+}
+
+/// Writes the text of a key, in place of what it held. It stays, whatever comes of the task.
+pub fn put(key: &str, text: &str) -> Result<(), Failure> {
+    knowledge::put(key, text).map_err(failed)
+}
+
+/// The entries below a prefix that hold all words of a query, best first; at most 100.
+pub fn search(prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, Failure> {
+    knowledge::search(prefix, query, limit).map_err(failed)
+}
+
+/// The keys that begin with a prefix, from the one behind `after` on; at most 1000.
+pub fn list(prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, Failure> {
+    knowledge::list(prefix, after, limit).map_err(failed)
+}

@@ -1,0 +1,160 @@
+//! Reading what an entry grants beyond the machine: requests, secrets, knowledge.
+
+use super::super::http::{AddressRange, HttpRule, Scheme, is_host, is_method};
+use super::super::reach::{KnowledgeRule, SecretRule, SecretSource, is_header, is_scope, is_secret_name};
+use super::super::{Access, path};
+use crate::diagnostic::{Diagnostic, Problems, codes, excerpt};
+use crate::yaml::{Fields, Node};
+
+fn bad(node: &Node, reason: &str, problems: &Problems) {
+    let written = node.as_text().map(|text| format!("`{}`: ", excerpt(text))).unwrap_or_default();
+    problems.push(Diagnostic::error(codes::BAD_RULE, node.span, format!("{written}{reason}")));
+}
+
+/// The entries of a list that is not empty.
+fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
+    let list = node.list(&format!("`{key}`"), problems);
+    if list.is_some_and(<[Node]>::is_empty) {
+        node.out_of_range(&format!("`{key}` must list something"), "at least one entry", problems);
+    }
+    list.unwrap_or_default()
+}
+
+/// A text of a key that has to pass a check; anything else is reported.
+fn checked(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    is_valid: fn(&str) -> bool,
+    reason: &str,
+    problems: &Problems,
+) -> Option<String> {
+    let node = fields.required(key)?;
+    let text = node.text(&format!("`{key}`"), problems)?;
+    if !is_valid(text) {
+        bad(node, reason, problems);
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+const HOST: &str = "a host is a name in lower case such as `api.acme.com`, or an address; without a scheme, a port, a path or `*`";
+
+fn schemes(fields: &mut Fields<'_>, problems: &Problems) -> Vec<Scheme> {
+    let Some(node) = fields.get("schemes") else { return vec![Scheme::Https] };
+    let choices = [("https", Scheme::Https), ("http", Scheme::Http)];
+    let list = entries(node, "schemes", problems).iter();
+    let mut schemes: Vec<_> =
+        list.filter_map(|item| item.choice("each of `schemes`", &choices, problems)).collect();
+    schemes.sort_unstable();
+    schemes.dedup();
+    schemes
+}
+
+pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
+    let list = entries(node, "http", problems).iter();
+    list.filter_map(|item| {
+        let mut fields = Fields::open(item, "each entry of `http`", problems)?;
+        let host = checked(&mut fields, "host", is_host, HOST, problems);
+        let schemes = schemes(&mut fields, problems);
+        let mut ports: Vec<u16> = match fields.get("ports") {
+            None => schemes.iter().map(|scheme| scheme.port()).collect(),
+            Some(node) => entries(node, "ports", problems)
+                .iter()
+                .filter_map(|item| item.u64("each of `ports`", 1..=65535, problems))
+                .filter_map(|port| u16::try_from(port).ok())
+                .collect(),
+        };
+        ports.sort_unstable();
+        ports.dedup();
+        let mut methods = vec!["GET".to_owned()];
+        if let Some(node) = fields.get("methods") {
+            methods.clear();
+            for item in entries(node, "methods", problems) {
+                let Some(method) = item.text("each of `methods`", problems) else { continue };
+                if !is_method(method) || method == "CONNECT" {
+                    bad(
+                        item,
+                        "a method is a word in capital letters such as `GET`, and not `CONNECT`",
+                        problems,
+                    );
+                }
+                methods.push(method.to_owned());
+            }
+            methods.sort_unstable();
+            methods.dedup();
+        }
+        let mut addresses = Vec::new();
+        if let Some(node) = fields.get("addresses") {
+            for item in entries(node, "addresses", problems) {
+                let Some(text) = item.text("each of `addresses`", problems) else { continue };
+                match text.parse::<AddressRange>() {
+                    Ok(range) => addresses.push(range),
+                    Err(error) => bad(item, &error.to_string(), problems),
+                }
+            }
+        }
+        fields.finish();
+        Some(HttpRule { host: host?, schemes, ports, methods, addresses })
+    })
+    .collect()
+}
+
+pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<SecretRule> {
+    let mut rules: Vec<SecretRule> = Vec::new();
+    for item in entries(node, "secrets", problems) {
+        let Some(mut fields) = Fields::open(item, "each entry of `secrets`", problems) else { continue };
+        let reason = "a secret's name has letters, digits and `_`";
+        let name = checked(&mut fields, "name", is_secret_name, reason, problems);
+        let from = fields.required("from").and_then(|node| {
+            let mut from = Fields::open(node, "`from`", problems)?;
+            let (env, file) = (from.get("env"), from.get("file"));
+            from.finish();
+            match (env, file) {
+                (Some(node), None) => {
+                    let name = node.text("`env`", problems)?;
+                    if name.is_empty() || name.contains(['=', '\0']) {
+                        bad(node, "it cannot be the name of an environment variable", problems);
+                        return None;
+                    }
+                    Some(SecretSource::Env(name.to_owned()))
+                }
+                (None, Some(node)) => match path::resolve(base, node.text("`file`", problems)?) {
+                    Ok(path) => Some(SecretSource::File(path)),
+                    Err(reason) => {
+                        bad(node, reason, problems);
+                        None
+                    }
+                },
+                _ => {
+                    bad(node, "`from` has either `env` or `file`", problems);
+                    None
+                }
+            }
+        });
+        let reason = "a header is a name in lower case such as `authorization`";
+        let header = checked(&mut fields, "header", is_header, reason, problems);
+        let host = checked(&mut fields, "host", is_host, HOST, problems);
+        let schemes = schemes(&mut fields, problems);
+        fields.finish();
+        let (Some(name), Some(from), Some(header), Some(host)) = (name, from, header, host) else { continue };
+        if rules.iter().any(|known| known.name == name) {
+            bad(item, "another secret of this entry has this name", problems);
+            continue;
+        }
+        rules.push(SecretRule { name, from, header, host, schemes });
+    }
+    rules
+}
+
+pub(super) fn knowledge(node: &Node, problems: &Problems) -> Vec<KnowledgeRule> {
+    let list = entries(node, "knowledge", problems).iter();
+    list.filter_map(|item| {
+        let mut fields = Fields::open(item, "each entry of `knowledge`", problems)?;
+        let reason = "a scope is segments of letters, digits, `_`, `-` and `.`, each followed by `/`, such as `acme/notes/`";
+        let scope = checked(&mut fields, "scope", is_scope, reason, problems);
+        let access = fields.choice("access", &[("ro", Access::ReadOnly), ("rw", Access::ReadWrite)]);
+        fields.finish();
+        Some(KnowledgeRule { scope: scope?, access: access.unwrap_or(Access::ReadOnly) })
+    })
+    .collect()
+}

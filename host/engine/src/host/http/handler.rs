@@ -1,0 +1,287 @@
+//! The function of `wasi:http/outgoing-handler`.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use graph_core::capability::{Scheme, permit};
+use graph_core::node::{Category, Failure};
+use graph_core::record::journal::{as_kept, digested, kept};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Body as _;
+use hyper::header;
+use serde_json::{Value, json};
+use wasmtime::component::Resource;
+use wasmtime_wasi_http::RequestOptions;
+use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode};
+use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest};
+
+use super::problem::{Kind, Problem};
+use super::secrets;
+use super::send::{Request, Response};
+use crate::bindings::wasi::http::outgoing_handler;
+use crate::classify::GuestFault;
+use crate::host::escape;
+use crate::host::output::Level;
+use crate::journal::{Answer, Kept};
+use crate::state::{Granted, TaskState};
+
+const INTERFACE: &str = "wasi:http/outgoing-handler";
+const FUNCTION: &str = "handle";
+/// Fields of a request.
+const MAX_REQUEST_FIELDS: usize = 128;
+
+impl outgoing_handler::Host for TaskState {
+    async fn handle(
+        &mut self,
+        request: Resource<HostOutgoingRequest>,
+        options: Option<Resource<RequestOptions>>,
+    ) -> wasmtime::Result<Result<Resource<HostFutureIncomingResponse>, ErrorCode>> {
+        let asked = self.table.delete(request)?;
+        let options = match options {
+            Some(options) => self.table.delete(options)?,
+            None => RequestOptions::default(),
+        };
+        let Some(left) = self.http.left.checked_sub(1) else {
+            let message = "it sent more requests than its limit `requests` allows".to_owned();
+            return Err(GuestFault::new(Category::Limit, message).into());
+        };
+        self.http.left = left;
+
+        let begun = self.output.begin();
+        let answer = match complete(asked, self.limits.request_body) {
+            Ok(request) => self.answer(request, options).await?,
+            Err(problem) => Err(problem),
+        };
+        self.output.ended(begun, INTERFACE, FUNCTION, answer.is_ok());
+        if let Err(problem) = &answer {
+            self.output.host_line(Level::Warn, &format!("its request failed: {}", escape(&problem.message)));
+        }
+        let answer = match answer {
+            Ok(response) => {
+                let body = Full::new(Bytes::from(response.body)).map_err(Into::into).boxed_unsync();
+                let mut built = hyper::Response::builder().status(response.status);
+                for (name, value) in &response.fields {
+                    built = built.header(name.as_str(), value.as_slice());
+                }
+                // Nothing works on: the response is whole.
+                let worker = wasmtime_wasi::runtime::spawn(async {});
+                Ok((built.body(body)?, worker))
+            }
+            Err(problem) => Err(problem.error()),
+        };
+        Ok(Ok(self.table.push(HostFutureIncomingResponse::Ready(answer))?))
+    }
+}
+
+impl TaskState {
+    /// What a request comes to, from the world or from the journal.
+    async fn answer(
+        &mut self,
+        request: Request,
+        options: RequestOptions,
+    ) -> wasmtime::Result<Result<Response, Problem>> {
+        let asked = asked(&request);
+        match self.journal.begin(INTERFACE, FUNCTION, &asked)? {
+            Answer::Kept(kept) => self.read_again(&kept),
+            Answer::World => {
+                let deadline = self.deadline.into();
+                let sent = send(Arc::clone(&self.granted), self.limits.response_body, request, options);
+                match tokio::time::timeout_at(deadline, sent).await {
+                    Ok(answer) => {
+                        let kept = match &answer {
+                            Ok(response) => Ok(answered(response)),
+                            Err(problem) => Err(problem.kept()),
+                        };
+                        self.journal.record(INTERFACE, FUNCTION, asked, kept)?;
+                        Ok(answer)
+                    }
+                    Err(_) => {
+                        let message = "it ran past its deadline while it waited for a server".to_owned();
+                        let fault = GuestFault::from(Failure::new(Category::Timeout, message));
+                        Err(self.journal.record_end(INTERFACE, FUNCTION, asked, fault.into()))
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_again(&self, kept: &Kept) -> wasmtime::Result<Result<Response, Problem>> {
+        let read = match kept.answer() {
+            Ok(answer) => read_response(answer).map(Ok),
+            Err(problem) => Problem::read(problem).map(Err),
+        };
+        read.ok_or_else(|| self.journal.malformed(kept))
+    }
+}
+
+/// Checks a request, sends it with its secrets, and takes them out of the response.
+async fn send(
+    granted: Arc<Granted>,
+    most: u64,
+    mut request: Request,
+    options: RequestOptions,
+) -> Result<Response, Problem> {
+    let (outgoing, client) = (&granted.outgoing, &granted.client);
+    let rule = permit(&outgoing.rules, request.scheme, &request.host, request.port, &request.method)
+        .map_err(|denied| Problem::new(Kind::Denied, denied.to_string()))?;
+    let holds_secret = secrets::put_in(&outgoing.secrets, &mut request)?;
+    if holds_secret {
+        // What comes back is searched for the value, so it has to come as it is.
+        request.fields.retain(|(name, _)| name != "accept-encoding");
+        request.fields.push(("accept-encoding".to_owned(), b"identity".to_vec()));
+    }
+    let sent = client.send(request, rule, options.connect_timeout, most);
+    let first_byte = options.first_byte_timeout.unwrap_or(Duration::MAX);
+    let response = tokio::time::timeout(first_byte, sent)
+        .await
+        .map_err(|_| Problem::new(Kind::ResponseTimeout, "the server did not answer in time"))??;
+    let is_encoded = response.fields.iter().any(|(name, value)| {
+        name == "content-encoding" && !value.eq_ignore_ascii_case(b"identity") && !value.is_empty()
+    });
+    if holds_secret && is_encoded {
+        let message = "the server encoded its response to a request with a secret, against what was asked";
+        return Err(Problem::new(Kind::Encoding, message));
+    }
+    let take_out = |bytes| secrets::take_out(&outgoing.secrets, bytes);
+    Ok(Response {
+        status: response.status,
+        fields: response.fields.into_iter().map(|(name, value)| (name, take_out(value))).collect(),
+        body: take_out(response.body),
+    })
+}
+
+/// A request as a component has built it, complete and in one form.
+fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Request, Problem> {
+    let bad = |message: &str| Problem::new(Kind::Uri, message);
+    let method = match asked.method {
+        types::Method::Get => "GET".to_owned(),
+        types::Method::Head => "HEAD".to_owned(),
+        types::Method::Post => "POST".to_owned(),
+        types::Method::Put => "PUT".to_owned(),
+        types::Method::Delete => "DELETE".to_owned(),
+        types::Method::Connect => "CONNECT".to_owned(),
+        types::Method::Options => "OPTIONS".to_owned(),
+        types::Method::Trace => "TRACE".to_owned(),
+        types::Method::Patch => "PATCH".to_owned(),
+        types::Method::Other(name) => name,
+    };
+    let scheme = match asked.scheme {
+        None | Some(types::Scheme::Https) => Scheme::Https,
+        Some(types::Scheme::Http) => Scheme::Http,
+        Some(types::Scheme::Other(_)) => return Err(bad("a request goes by http or https")),
+    };
+    let authority = asked.authority.unwrap_or_default();
+    let authority: hyper::http::uri::Authority =
+        authority.parse().map_err(|_| bad("the request's authority is no host"))?;
+    if authority.as_str().contains('@') {
+        return Err(bad("the request's authority holds a user name"));
+    }
+    let host = authority.host().to_ascii_lowercase();
+    let host = match host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
+        // Written in one form, whatever form it came in.
+        Some(inner) => {
+            inner.parse::<IpAddr>().map_err(|_| bad("the request's host is no address"))?.to_string()
+        }
+        None => host,
+    };
+    if authority.port().is_some() && authority.port_u16().is_none() {
+        return Err(bad("the request's port is no number"));
+    }
+    let port = authority.port_u16().unwrap_or(scheme.port());
+    let path = match asked.path_with_query.as_deref() {
+        None | Some("") => "/".to_owned(),
+        Some(path) if path.starts_with('?') => format!("/{path}"),
+        Some(path) if path.starts_with('/') => path.to_owned(),
+        Some(_) => return Err(bad("the request's path does not begin with `/`")),
+    };
+    let fields: Vec<_> = asked
+        .headers
+        .iter()
+        .filter(|(name, _)| **name != header::CONTENT_LENGTH && !super::is_forbidden(name))
+        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+        .collect();
+    if fields.len() > MAX_REQUEST_FIELDS {
+        return Err(Problem::new(
+            Kind::Denied,
+            format!("the request has more than {MAX_REQUEST_FIELDS} fields"),
+        ));
+    }
+    let body = match asked.body {
+        None => Bytes::new(),
+        Some(body) => collect(body, most)?,
+    };
+    Ok(Request { method, scheme, host, port, path, fields, body })
+}
+
+/// The body of a request. All of it has to be written and finished before the request is sent.
+fn collect(mut body: wasmtime_wasi_http::p2::body::HyperOutgoingBody, most: u64) -> Result<Bytes, Problem> {
+    let mut bytes = BytesMut::new();
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        match std::pin::Pin::new(&mut body).poll_frame(&mut context) {
+            Poll::Ready(None) => return Ok(bytes.freeze()),
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    bytes.extend_from_slice(&data);
+                }
+                if bytes.len() as u64 > most {
+                    return Err(Problem::new(
+                        Kind::RequestBody,
+                        format!("the request is longer than {most} bytes"),
+                    ));
+                }
+            }
+            Poll::Ready(Some(Err(_))) => {
+                return Err(Problem::new(Kind::RequestBody, "the request is not as long as it says"));
+            }
+            Poll::Pending => {
+                let message =
+                    "the request is sent before its body is finished; write and finish the body first";
+                return Err(Problem::new(Kind::Protocol, message));
+            }
+        }
+    }
+}
+
+/// A request as the journal has it: with handles in the place of secrets.
+fn asked(request: &Request) -> Value {
+    let host = if request.host.contains(':') { format!("[{}]", request.host) } else { request.host.clone() };
+    json!({
+        "body": digested(&request.body),
+        "fields": fields(&request.fields),
+        "method": request.method,
+        "url": format!("{}://{host}:{}{}", request.scheme, request.port, request.path),
+    })
+}
+
+fn answered(response: &Response) -> Value {
+    json!({
+        "body": kept(&response.body),
+        "fields": fields(&response.fields),
+        "status": response.status,
+    })
+}
+
+fn fields(fields: &[(String, Vec<u8>)]) -> Value {
+    let value = |bytes: &Vec<u8>| match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => kept(bytes),
+    };
+    fields.iter().map(|(name, bytes)| json!([name, value(bytes)])).collect()
+}
+
+fn read_response(kept: &Value) -> Option<Response> {
+    let field = |field: &Value| {
+        let value = field.get(1)?;
+        let bytes = value.as_str().map(|text| text.as_bytes().to_vec()).or_else(|| as_kept(value))?;
+        Some((field.get(0)?.as_str()?.to_owned(), bytes))
+    };
+    Some(Response {
+        status: u16::try_from(kept.get("status")?.as_u64()?).ok()?,
+        fields: kept.get("fields")?.as_array()?.iter().map(field).collect::<Option<_>>()?,
+        body: as_kept(kept.get("body")?)?,
+    })
+}

@@ -1,0 +1,108 @@
+//! `wasi:http/outgoing-handler`: requests to what is granted, each checked at every step, each answered whole.
+//!
+//! The host follows no redirects: a component that follows one sends another request, which is checked like the first.
+//! A request is sent when its body is finished, and its whole response is there when the call returns, so that neither
+//! the network's pace nor its packets can be seen. Secrets are put in as a request leaves and taken out of what comes
+//! back.
+
+#![allow(unreachable_pub)]
+
+mod handler;
+mod problem;
+mod resolver;
+mod secrets;
+mod send;
+
+use std::sync::Arc;
+
+use graph_core::capability::HttpRule;
+use hyper::header::{self, HeaderName};
+use wasmtime_wasi_http::{
+    DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx,
+    WasiHttpCtxView, WasiHttpHooks,
+};
+
+pub use resolver::{Resolver, Resolving, SystemResolver};
+pub(crate) use secrets::Secret;
+pub use secrets::SecretError;
+pub(crate) use send::Client;
+
+use crate::state::TaskState;
+
+/// The most that the fields of one request or response take in memory, in bytes.
+const MAX_FIELDS: usize = 128 << 10;
+/// Pieces in which a component may write a request's body.
+const MAX_CHUNKS: usize = 4096;
+/// The longest of these pieces, in bytes.
+const MAX_CHUNK: usize = 16 << 10;
+
+/// What one component may send.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    pub(crate) rules: Vec<HttpRule>,
+    pub(crate) secrets: Vec<Secret>,
+}
+
+/// The requests of one call.
+pub(crate) struct HttpState {
+    context: WasiHttpCtx,
+    hooks: Hooks,
+    pub(super) outgoing: Arc<Outgoing>,
+    /// How many more requests may be sent.
+    left: u64,
+}
+
+impl HttpState {
+    pub(crate) fn new(outgoing: Arc<Outgoing>, requests: u64) -> Self {
+        let mut context = WasiHttpCtx::new();
+        context.set_field_size_limit(MAX_FIELDS);
+        Self { context, hooks: Hooks, outgoing, left: requests }
+    }
+}
+
+/// Lets the stock functions of `wasi:http/types` work on the call's state.
+pub(crate) fn view(state: &mut TaskState) -> WasiHttpCtxView<'_> {
+    WasiHttpCtxView { hooks: &mut state.http.hooks, table: &mut state.table, ctx: &mut state.http.context }
+}
+
+struct Hooks;
+
+/// The fields that the host alone writes, since they say where a message ends or where it goes.
+fn is_forbidden(name: &HeaderName) -> bool {
+    DEFAULT_FORBIDDEN_HEADERS.contains(name) || [header::TE, header::TRAILER, header::EXPECT].contains(name)
+}
+
+impl WasiHttpHooks for Hooks {
+    fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
+        is_forbidden(name)
+    }
+
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(is_forbidden)
+    }
+
+    fn send_request(
+        &mut self,
+        _: hyper::Request<WasiBody>,
+        _: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<
+        dyn Future<
+                Output = Result<
+                    (hyper::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>),
+                    Error,
+                >,
+            > + Send,
+    > {
+        // Requests leave by `handler` alone.
+        Box::new(async { Err(Error::HttpRequestDenied) })
+    }
+
+    fn p2_outgoing_body_buffer_chunks(&mut self) -> usize {
+        MAX_CHUNKS
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        MAX_CHUNK
+    }
+}

@@ -1,0 +1,90 @@
+//! Why a request came to nothing.
+
+use serde_json::{Value, json};
+use wasmtime_wasi_http::Error;
+
+/// A request that came to nothing: what the component is told, and more for those who read the log. Nothing in it
+/// comes from the request's fields or from what was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) kind: Kind,
+    pub(super) message: String,
+}
+
+/// What the component is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Denied,
+    AddressDenied,
+    Dns,
+    Refused,
+    ConnectTimeout,
+    Terminated,
+    Tls,
+    Certificate,
+    ResponseTimeout,
+    RequestBody,
+    ResponseBody,
+    ResponseFields,
+    Encoding,
+    Protocol,
+    Uri,
+}
+
+const KINDS: [(Kind, &str); 15] = [
+    (Kind::Denied, "HTTP-request-denied"),
+    (Kind::AddressDenied, "destination-IP-prohibited"),
+    (Kind::Dns, "DNS-error"),
+    (Kind::Refused, "connection-refused"),
+    (Kind::ConnectTimeout, "connection-timeout"),
+    (Kind::Terminated, "connection-terminated"),
+    (Kind::Tls, "TLS-protocol-error"),
+    (Kind::Certificate, "TLS-certificate-error"),
+    (Kind::ResponseTimeout, "HTTP-response-timeout"),
+    (Kind::RequestBody, "HTTP-request-body-size"),
+    (Kind::ResponseBody, "HTTP-response-body-size"),
+    (Kind::ResponseFields, "HTTP-response-header-section-size"),
+    (Kind::Encoding, "HTTP-response-content-coding"),
+    (Kind::Protocol, "HTTP-protocol-error"),
+    (Kind::Uri, "HTTP-request-URI-invalid"),
+];
+
+impl Problem {
+    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// As the journal has it.
+    pub(super) fn kept(&self) -> Value {
+        let name = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, name)| name);
+        json!({"error": name, "message": self.message})
+    }
+
+    /// From the journal.
+    pub(super) fn read(kept: &Value) -> Option<Self> {
+        let name = kept.get("error")?.as_str()?;
+        let (kind, _) = KINDS.into_iter().find(|(_, known)| *known == name)?;
+        Some(Self::new(kind, kept.get("message")?.as_str()?))
+    }
+
+    /// As the component sees it.
+    pub(super) fn error(&self) -> Error {
+        match self.kind {
+            Kind::Denied => Error::HttpRequestDenied,
+            Kind::AddressDenied => Error::DestinationIpProhibited,
+            Kind::Dns => Error::DnsError { rcode: None, info_code: None },
+            Kind::Refused => Error::ConnectionRefused,
+            Kind::ConnectTimeout => Error::ConnectionTimeout,
+            Kind::Terminated => Error::ConnectionTerminated,
+            Kind::Tls => Error::TlsProtocolError,
+            Kind::Certificate => Error::TlsCertificateError,
+            Kind::ResponseTimeout => Error::HttpResponseTimeout,
+            Kind::RequestBody => Error::HttpRequestBodySize(None),
+            Kind::ResponseBody => Error::HttpResponseBodySize(None),
+            Kind::ResponseFields => Error::HttpResponseHeaderSectionSize(None),
+            Kind::Encoding => Error::HttpResponseContentCoding(None),
+            Kind::Protocol => Error::HttpProtocolError,
+            Kind::Uri => Error::HttpRequestUriInvalid,
+        }
+    }
+}

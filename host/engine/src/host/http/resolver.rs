@@ -1,0 +1,29 @@
+//! From names to addresses.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+
+/// The addresses of a name, once they are known.
+pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+
+/// Looks names up. What it answers is checked before anything is sent there.
+pub trait Resolver: fmt::Debug + Send + Sync {
+    /// All addresses of a host's name.
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
+}
+
+/// The system's own way to look names up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}

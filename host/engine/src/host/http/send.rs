@@ -1,0 +1,231 @@
+//! Sends one request: looks its host up, checks every address, connects to the one that was checked.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use graph_core::capability::{HttpRule, Scheme};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::problem::{Kind, Problem};
+use super::resolver::Resolver;
+
+/// How long a connection may take, TLS included.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Fields of a response.
+const MAX_RESPONSE_FIELDS: usize = 128;
+/// Bytes of the head of a response.
+const MAX_HEAD: usize = 64 << 10;
+/// Addresses of one host that are tried.
+const MAX_TRIES: usize = 4;
+
+/// A request, checked and complete.
+#[derive(Clone)]
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) scheme: Scheme,
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) path: String,
+    pub(super) fields: Vec<(String, Vec<u8>)>,
+    pub(super) body: Bytes,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Fields may hold secrets.
+        f.debug_struct("Request").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// A whole response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) fields: Vec<(String, Vec<u8>)>,
+    pub(super) body: Vec<u8>,
+}
+
+/// What requests leave by.
+#[derive(Debug)]
+pub(crate) struct Client {
+    resolver: Arc<dyn Resolver>,
+    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+}
+
+impl Client {
+    pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, tls: OnceLock::new() }
+    }
+
+    /// TLS as the system trusts it, set up at the first use.
+    fn tls(&self) -> Result<Arc<ClientConfig>, Problem> {
+        let made = self.tls.get_or_init(|| {
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .and_then(rustls::ConfigBuilder::with_platform_verifier)
+                .map(|builder| Arc::new(builder.with_no_client_auth()))
+                .map_err(|error| error.to_string())
+        });
+        made.clone().map_err(|message| Problem::new(Kind::Tls, format!("TLS cannot be set up: {message}")))
+    }
+
+    /// The addresses of a request's host: all of them have to be allowed, so that no answer of a name server chooses
+    /// between them.
+    async fn addresses(&self, request: &Request, rule: &HttpRule) -> Result<Vec<IpAddr>, Problem> {
+        let host = &request.host;
+        let found =
+            match host.parse::<IpAddr>() {
+                Ok(address) => vec![address],
+                Err(_) => self.resolver.resolve(host).await.map_err(|_| {
+                    Problem::new(Kind::Dns, format!("the name `{host}` could not be looked up"))
+                })?,
+            };
+        if found.is_empty() {
+            return Err(Problem::new(Kind::Dns, format!("the name `{host}` has no address")));
+        }
+        match found.iter().find(|address| !rule.reaches(**address)) {
+            None => Ok(found),
+            Some(address) => Err(Problem::new(
+                Kind::AddressDenied,
+                format!(
+                    "`{host}` is at {address}, which is not public; the manifest may name it: `addresses: [{address}]`"
+                ),
+            )),
+        }
+    }
+
+    /// Sends a request and takes its whole response.
+    pub(super) async fn send(
+        &self,
+        request: Request,
+        rule: &HttpRule,
+        connect: Option<Duration>,
+        most: u64,
+    ) -> Result<Response, Problem> {
+        let within = connect.map_or(CONNECT, |connect| connect.min(CONNECT));
+        let connected = tokio::time::timeout(within, async {
+            let addresses = self.addresses(&request, rule).await?;
+            let stream = reach(&addresses, request.port).await?;
+            match request.scheme {
+                Scheme::Http => Ok(Connected::Plain(stream)),
+                Scheme::Https => self.secure(stream, &request.host).await,
+            }
+        });
+        let late = || Problem::new(Kind::ConnectTimeout, "no connection was made in time");
+        match connected.await.map_err(|_| late())?? {
+            Connected::Plain(stream) => exchange(stream, request, most).await,
+            Connected::Secure(stream) => exchange(stream, request, most).await,
+        }
+    }
+
+    async fn secure(&self, stream: TcpStream, host: &str) -> Result<Connected, Problem> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| Problem::new(Kind::Uri, "the host is no name that a certificate can have"))?;
+        let stream = TlsConnector::from(self.tls()?).connect(name, stream).await.map_err(|error| {
+            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+            match inner {
+                Some(rustls::Error::InvalidCertificate(reason)) => Problem::new(
+                    Kind::Certificate,
+                    format!("the server's certificate is refused: {reason:?}"),
+                ),
+                _ => Problem::new(Kind::Tls, "no secure connection came about"),
+            }
+        })?;
+        Ok(Connected::Secure(Box::new(stream)))
+    }
+}
+
+enum Connected {
+    Plain(TcpStream),
+    Secure(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+}
+
+/// Connects to the first of the checked addresses that answers.
+async fn reach(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Problem> {
+    for address in addresses.iter().take(MAX_TRIES) {
+        if let Ok(stream) = TcpStream::connect(SocketAddr::new(*address, port)).await {
+            let _ = stream.set_nodelay(true);
+            return Ok(stream);
+        }
+    }
+    Err(Problem::new(Kind::Refused, "no address of the host takes connections at that port"))
+}
+
+/// Ends the connection with the exchange.
+struct Ends(tokio::task::AbortHandle);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    request: Request,
+    most: u64,
+) -> Result<Response, Problem> {
+    let broken = |error: hyper::Error| {
+        if error.is_parse_too_large() {
+            Problem::new(
+                Kind::ResponseFields,
+                format!(
+                    "the response has more than {MAX_RESPONSE_FIELDS} fields or {MAX_HEAD} bytes of them"
+                ),
+            )
+        } else if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+            Problem::new(Kind::Terminated, "the server ended the connection before its response was complete")
+        } else {
+            Problem::new(Kind::Protocol, "the server does not speak HTTP/1.1 as it should")
+        }
+    };
+    let mut builder = http1::Builder::new();
+    builder.max_headers(MAX_RESPONSE_FIELDS).max_buf_size(MAX_HEAD);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let _ends = Ends(tokio::spawn(connection).abort_handle());
+
+    let written = |_| Problem::new(Kind::Protocol, "the request cannot be written");
+    let mut head = hyper::Request::builder().method(request.method.as_str()).uri(request.path.as_str());
+    let shown = if request.host.contains(':') { format!("[{}]", request.host) } else { request.host.clone() };
+    let authority =
+        if request.port == request.scheme.port() { shown } else { format!("{shown}:{}", request.port) };
+    head = head.header(hyper::header::HOST, authority);
+    for (name, value) in &request.fields {
+        head = head.header(name.as_str(), value.as_slice());
+    }
+    let message = head.body(Full::new(request.body)).map_err(written)?;
+    let response = sender.send_request(message).await.map_err(broken)?;
+
+    let (head, body) = response.into_parts();
+    if head.status == hyper::StatusCode::SWITCHING_PROTOCOLS {
+        return Err(Problem::new(Kind::Protocol, "the server switches to another protocol"));
+    }
+    let too_large = || Problem::new(Kind::ResponseBody, format!("the response is longer than {most} bytes"));
+    let limit = usize::try_from(most).unwrap_or(usize::MAX);
+    let body = Limited::new(body, limit).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            return too_large();
+        }
+        match error.downcast::<hyper::Error>() {
+            Ok(error) => broken(*error),
+            Err(_) => Problem::new(Kind::Protocol, "the response cannot be read"),
+        }
+    })?;
+    let fields = head.headers.iter();
+    Ok(Response {
+        status: head.status.as_u16(),
+        fields: fields.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect(),
+        body: body.to_bytes().to_vec(),
+    })
+}

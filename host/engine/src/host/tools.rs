@@ -1,0 +1,119 @@
+//! `graph-host:host/tools`: calls of other items, out of the caller's own budget.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use graph_core::json::{MAX_DEPTH, canonical_string, parse_strict};
+use graph_core::node::{Category, Failure};
+use serde_json::{Value, json};
+use wasmtime::StoreContextMut;
+use wasmtime::component::Linker;
+
+use crate::bindings::graph_host::node::types as wit;
+use crate::classify::GuestFault;
+use crate::config::MAX_CALL_DEPTH;
+use crate::convert;
+use crate::journal::Answer;
+use crate::services::{ToolCall, ToolReport};
+use crate::state::TaskState;
+
+const INTERFACE: &str = "graph-host:host/tools";
+const FUNCTION: &str = "call";
+
+/// What the function gives: the result's JSON text, or a failure.
+type Given = Result<String, wit::Failure>;
+
+/// The function reaches the store itself: a call's fuel comes out of the caller's.
+pub(crate) fn add_to_linker(linker: &mut Linker<TaskState>) -> wasmtime::Result<()> {
+    linker.instance("graph-host:host/tools@0.1.0")?.func_wrap_async(
+        FUNCTION,
+        |store: StoreContextMut<'_, TaskState>, (item, params): (String, String)| {
+            Box::new(async move { call(store, item, &params).await.map(|given| (given,)) })
+        },
+    )?;
+    Ok(())
+}
+
+async fn call(
+    mut store: StoreContextMut<'_, TaskState>,
+    item: String,
+    params: &str,
+) -> wasmtime::Result<Given> {
+    let params = match parse_strict(params, MAX_DEPTH) {
+        Ok(params) => params,
+        Err(error) => {
+            let message = format!("the params of its call are not JSON: {error}");
+            return Ok(Err(convert::failure(Failure::new(Category::InvalidInput, message))));
+        }
+    };
+    let left = store.get_fuel()?;
+    let state = store.data_mut();
+    let begun = state.output.begin();
+    let request = json!({"item": item, "params": params});
+    let report = match state.journal.begin(INTERFACE, FUNCTION, &request)? {
+        Answer::Kept(kept) => {
+            let read = kept.answer().map_or_else(read_again, read_again);
+            read.ok_or_else(|| state.journal.malformed(&kept))?
+        }
+        Answer::World => {
+            let number = state.tool_calls;
+            let timeout = state.deadline.saturating_duration_since(Instant::now());
+            let deadline = state.deadline.into();
+            let tools = state.services.tools.clone();
+            let depth = state.depth;
+            let chains = Arc::clone(&state.granted.chains);
+            let report = match &tools {
+                Some(_) if depth >= MAX_CALL_DEPTH => ToolReport {
+                    result: Err(Failure::new(
+                        Category::Limit,
+                        format!("`{item}` would be called more than {MAX_CALL_DEPTH} levels deep"),
+                    )),
+                    fuel: 0,
+                },
+                Some(tools) => {
+                    let asked = ToolCall { item, params, fuel: left, timeout, number };
+                    let called = async {
+                        // The first call of a chain waits for a place; those inside of it have one.
+                        let _chain = if depth == 0 { chains.acquire().await.ok() } else { None };
+                        tools.call(asked).await
+                    };
+                    match tokio::time::timeout_at(deadline, called).await {
+                        Ok(report) => report,
+                        Err(_) => {
+                            let message = "it ran past its deadline while it called another item".to_owned();
+                            let fault = GuestFault::new(Category::Timeout, message);
+                            return Err(state.journal.record_end(INTERFACE, FUNCTION, request, fault.into()));
+                        }
+                    }
+                }
+                None => ToolReport {
+                    result: Err(Failure::new(Category::Denied, "this host calls no items for components")),
+                    fuel: 0,
+                },
+            };
+            let kept = match &report.result {
+                Ok(value) => Ok(json!({"fuel": report.fuel, "result": value})),
+                Err(failure) => Err(json!({"fuel": report.fuel, "failure": failure})),
+            };
+            state.journal.record(INTERFACE, FUNCTION, request, kept)?;
+            report
+        }
+    };
+    state.tool_calls += 1;
+    state.output.ended(begun, INTERFACE, FUNCTION, report.result.is_ok());
+    // What it used is gone, and no more than there was: its limit was what the caller had left.
+    store.set_fuel(left.saturating_sub(report.fuel))?;
+    Ok(match report.result {
+        Ok(value) => Ok(canonical_string(&value)),
+        Err(failure) => Err(convert::failure(failure)),
+    })
+}
+
+fn read_again(kept: &Value) -> Option<ToolReport> {
+    let fuel = kept.get("fuel")?.as_u64()?;
+    let result = match kept.get("failure") {
+        Some(failure) => Err(serde_json::from_value(failure.clone()).ok()?),
+        None => Ok(kept.get("result")?.clone()),
+    };
+    Some(ToolReport { result, fuel })
+}
