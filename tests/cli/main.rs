@@ -15,6 +15,7 @@ mod making;
 mod nested;
 mod pins;
 mod place;
+mod reach;
 mod readme;
 mod replay;
 mod sessions;

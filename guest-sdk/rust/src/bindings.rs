@@ -8,7 +8,6 @@ wit_bindgen::generate!({
         "../../wit/wasi/clocks.wit",
         "../../wit/wasi/random.wit",
         "../../wit/wasi/filesystem.wit",
-        "../../wit/wasi/http.wit",
         "../../wit/node",
         "../../wit/host",
         "wit",

@@ -98,13 +98,6 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-impl From<crate::bindings::graph_host::node::types::Failure> for Failure {
-    fn from(failure: crate::bindings::graph_host::node::types::Failure) -> Self {
-        let details = failure.details.and_then(|details| serde_json::from_str(&details).ok());
-        Self(Stop::Failed { category: failure.category, message: failure.message, details })
-    }
-}
-
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::invalid_input(error)

@@ -34,14 +34,10 @@ mod context;
 mod failure;
 pub mod files;
 pub mod host;
-pub mod http;
-pub mod knowledge;
 #[doc(hidden)]
 pub mod node;
 mod outcome;
 mod schema;
-pub mod secrets;
-pub mod tools;
 
 pub use context::{Activation, Context};
 pub use failure::{Category, Failure};

@@ -25,6 +25,9 @@ pub struct TaskLimits {
     /// The texts of all requests and results in the journal of one attempt, in bytes.
     #[serde(default = "default_bytes")]
     pub bytes: u64,
+    /// What is written to files, in bytes.
+    #[serde(default = "default_written")]
+    pub written: u64,
     /// Requests by HTTP.
     #[serde(default = "default_requests")]
     pub requests: u64,
@@ -42,6 +45,10 @@ const fn default_calls() -> u64 {
 
 const fn default_bytes() -> u64 {
     TaskLimits::DEFAULT.bytes
+}
+
+const fn default_written() -> u64 {
+    TaskLimits::DEFAULT.written
 }
 
 const fn default_requests() -> u64 {
@@ -66,6 +73,7 @@ impl TaskLimits {
         log: 64 << 10,
         calls: 10_000,
         bytes: 16 << 20,
+        written: 64 << 20,
         requests: 100,
         request_body: 1 << 20,
         response_body: 4 << 20,
@@ -80,6 +88,7 @@ impl TaskLimits {
         log: u64::MAX,
         calls: u64::MAX,
         bytes: u64::MAX,
+        written: u64::MAX,
         requests: u64::MAX,
         request_body: u64::MAX,
         response_body: u64::MAX,
@@ -96,6 +105,7 @@ impl TaskLimits {
             log: self.log.min(other.log),
             calls: self.calls.min(other.calls),
             bytes: self.bytes.min(other.bytes),
+            written: self.written.min(other.written),
             requests: self.requests.min(other.requests),
             request_body: self.request_body.min(other.request_body),
             response_body: self.response_body.min(other.response_body),

@@ -29,7 +29,7 @@ pub enum Journal {
 
 /// The journal of a call, for everything that talks to the world on the component's behalf.
 #[derive(Clone)]
-pub(crate) struct SharedJournal(Arc<Mutex<Inner>>);
+pub(crate) struct SharedJournal(Arc<(Mutex<Inner>, Mutex<ToWrite>)>);
 
 enum Inner {
     Record {
@@ -45,6 +45,12 @@ enum Inner {
         reader: JournalReader,
         difference: Option<JournalDifference>,
     },
+}
+
+/// What a call may still write to files, in bytes.
+struct ToWrite {
+    limit: u64,
+    left: u64,
 }
 
 /// What answers a call.
@@ -70,7 +76,7 @@ impl Kept {
 
 impl SharedJournal {
     pub(crate) fn new(journal: Journal, limits: &TaskLimits) -> Self {
-        Self(Arc::new(Mutex::new(match journal {
+        let inner = match journal {
             Journal::Record => Inner::Record {
                 entries: Vec::new(),
                 calls: limits.calls,
@@ -81,11 +87,23 @@ impl SharedJournal {
             Journal::Replay(entries) => {
                 Inner::Replay { reader: JournalReader::new(entries), difference: None }
             }
-        })))
+        };
+        let to_write = ToWrite { limit: limits.written, left: limits.written };
+        Self(Arc::new((Mutex::new(inner), Mutex::new(to_write))))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A component writes so much to files: the error ends the attempt, before anything is written.
+    pub(crate) fn write(&self, bytes: usize) -> wasmtime::Result<()> {
+        let mut to_write = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = to_write.limit;
+        to_write.left = to_write.left.checked_sub(bytes as u64).ok_or_else(|| {
+            GuestFault::new(Category::Limit, format!("it wrote more than {limit} bytes to files"))
+        })?;
+        Ok(())
     }
 
     /// A component calls: says who answers. The error ends the attempt: a difference, a limit, or what ended it when

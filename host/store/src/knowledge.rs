@@ -8,9 +8,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, params};
 
 /// The most entries of a project.
-const MAX_ENTRIES: u64 = 100_000;
+const MAX_ENTRIES: i64 = 100_000;
 /// The most bytes of all texts of a project.
-const MAX_BYTES: u64 = 256 << 20;
+const MAX_BYTES: i64 = 256 << 20;
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 /// Words of an excerpt.
@@ -60,9 +60,9 @@ pub enum KnowledgeStoreError {
     )]
     Full {
         /// Entries that there would be.
-        entries: u64,
+        entries: i64,
         /// Bytes that they would have.
-        bytes: u64,
+        bytes: i64,
     },
     /// The file belongs to something else.
     #[error("{0} is not a file of knowledge: move it away")]
@@ -160,7 +160,7 @@ impl KnowledgeStore {
             "INSERT INTO entries (key, text) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET text = excluded.text",
             params![key, text],
         )?;
-        let (entries, bytes): (u64, u64) =
+        let (entries, bytes): (i64, i64) =
             transaction
                 .query_row("SELECT entries, bytes FROM total", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if entries > MAX_ENTRIES || bytes > MAX_BYTES {

@@ -163,6 +163,7 @@ impl EffectiveGrant {
             .field(&limits.log.to_le_bytes())
             .field(&limits.calls.to_le_bytes())
             .field(&limits.bytes.to_le_bytes())
+            .field(&limits.written.to_le_bytes())
             .field(&limits.requests.to_le_bytes())
             .field(&limits.request_body.to_le_bytes())
             .field(&limits.response_body.to_le_bytes())

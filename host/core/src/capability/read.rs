@@ -213,6 +213,7 @@ fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
         log: fields.size("log").unwrap_or(otherwise.log),
         calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(otherwise.calls),
         bytes: fields.size("bytes").unwrap_or(otherwise.bytes),
+        written: fields.size("written").unwrap_or(otherwise.written),
         requests: fields.u64("requests", 0..=u64::MAX).unwrap_or(otherwise.requests),
         request_body: fields.size("request_body").unwrap_or(otherwise.request_body),
         response_body: fields.size("response_body").unwrap_or(otherwise.response_body),

@@ -4,11 +4,12 @@ use std::fs;
 use std::time::Duration;
 
 use graph_core::capability::Access;
+use graph_core::limits::TaskLimits;
 use graph_core::node::Category;
 use graph_engine::{Classification, PreparedNode};
 use serde_json::json;
 
-use crate::support::{TESTKIT_IO, call, everything, prepare, value};
+use crate::support::{TESTKIT_IO, call, call_within, everything, limits, prepare, value};
 
 fn node(folder: &tempfile::TempDir, access: Access) -> PreparedNode {
     prepare(TESTKIT_IO, &everything(folder.path(), access))
@@ -105,6 +106,23 @@ async fn writes_where_it_may() {
     assert_eq!(fs::read_to_string(inside.path().join("sub/new")).unwrap(), "text");
     call(&node, json!({"op": "write", "path": "/data/sub/new", "text": "x"})).await.result.unwrap();
     assert_eq!(fs::read_to_string(inside.path().join("sub/new")).unwrap(), "x");
+}
+
+#[tokio::test]
+async fn what_is_written_has_an_end() {
+    let (_outside, inside) = folders();
+    let node = node(&inside, Access::ReadWrite);
+    let within = TaskLimits { written: 5, ..limits() };
+    let write = |text: &str| json!({"op": "write", "path": "/data/new", "text": text});
+    assert_eq!(value(&call_within(&node, &write("12345"), within).await), &json!(5));
+    let report = call_within(&node, &write("123456"), within).await;
+    assert_eq!(report.classification, Classification::HostLimit);
+    assert_eq!(report.result.unwrap_err().category, Category::Limit);
+    assert_eq!(
+        fs::read_to_string(inside.path().join("new")).unwrap(),
+        "",
+        "it was truncated, and not written"
+    );
 }
 
 #[tokio::test]

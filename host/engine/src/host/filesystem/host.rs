@@ -9,7 +9,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
 use super::folder::{hash_of, stat_of};
 use super::kept::{self, bytes_again};
-use super::streams::{MAX_CHUNK, Reader, StreamFault, Writer, read_at, write_at};
+use super::streams::{MAX_CHUNK, MAX_FILE, Reader, StreamFault, Writer, read_at, write_at};
 use super::{Descriptor, Entries, FsError, OpenFile, OpenFolder};
 use crate::bindings::wasi::filesystem::preopens;
 use crate::bindings::wasi::filesystem::types::{
@@ -42,6 +42,12 @@ fn readable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsRe
 fn writable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult<&'a OpenFile> {
     file(table, handle)
         .and_then(|file| if file.writable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
+}
+
+/// Refuses what would make a file larger than one may be.
+fn may_grow(offset: u64, length: usize) -> FsResult<()> {
+    let end = offset.saturating_add(length as u64);
+    if end > MAX_FILE { Err(ErrorCode::FileTooLarge.into()) } else { Ok(()) }
 }
 
 impl OpenFile {
@@ -220,6 +226,7 @@ impl types::HostDescriptor for TaskState {
 
     fn set_size(&mut self, this: Resource<Descriptor>, size: u64) -> FsResult<()> {
         let request = json!({"path": writable(&self.table, &this)?.path, "size": size});
+        may_grow(size, 0)?;
         self.file_change("set-size", request, |state| {
             Ok(writable(&state.table, &this)?.handle()?.set_len(size)?)
         })
@@ -264,6 +271,8 @@ impl types::HostDescriptor for TaskState {
 
     fn write(&mut self, this: Resource<Descriptor>, buffer: Vec<u8>, offset: u64) -> FsResult<u64> {
         let path = &writable(&self.table, &this)?.path;
+        may_grow(offset, buffer.len())?;
+        self.journal.write(buffer.len()).map_err(FsError::Trap)?;
         self.file_call(
             "write",
             json!({"path": path, "offset": offset, "bytes": digested(&buffer)}),

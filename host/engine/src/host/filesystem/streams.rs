@@ -20,6 +20,9 @@ use crate::state::Granted;
 /// The most bytes that one call reads or writes.
 pub(super) const MAX_CHUNK: usize = 1 << 20;
 
+/// The largest file that a component may make, in bytes: what is not written of it takes no room, and a reader's time.
+pub(super) const MAX_FILE: u64 = 1 << 30;
+
 /// Reads at a position; the file's own position means nothing.
 #[cfg(unix)]
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -141,6 +144,7 @@ impl Pollable for Writer {
 impl OutputStream for Writer {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let position = self.position;
+        self.journal.write(bytes.len()).map_err(StreamError::Trap)?;
         answered(
             &self.journal,
             "output-stream.write",
@@ -168,6 +172,9 @@ fn write_all(file: &File, bytes: &[u8], position: Option<u64>) -> io::Result<()>
         Some(position) => position,
         None => file.metadata()?.len(),
     };
+    if position.saturating_add(bytes.len() as u64) > MAX_FILE {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     let mut left = bytes;
     while !left.is_empty() {
         let count = write_at(file, left, position)?;

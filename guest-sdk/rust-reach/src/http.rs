@@ -8,7 +8,7 @@ use crate::bindings::wasi::http::types::{
     ErrorCode, Fields, IncomingBody, Method, OutgoingBody, OutgoingRequest, Scheme,
 };
 use crate::bindings::wasi::io::streams::StreamError;
-use crate::{Category, Failure};
+use graph_sdk::{Category, Failure};
 
 /// How much of a body one host call writes.
 const CHUNK: usize = 4096;

@@ -2,7 +2,7 @@
 //! `graph-host:host/knowledge`.
 
 use crate::bindings::graph_host::host::knowledge::{self, KnowledgeError};
-use crate::{Category, Failure};
+use graph_sdk::{Category, Failure};
 
 pub use crate::bindings::graph_host::host::knowledge::Hit;
 

@@ -1,7 +1,7 @@
 //! Secrets that a node may send and never sees. Needs `graph-host:host/secrets`.
 
 use crate::bindings::graph_host::host::secrets;
-use crate::{Category, Failure};
+use graph_sdk::{Category, Failure};
 
 /// The handle of a granted secret, to be written into the one header that it is for: the host puts the value in its
 /// place as the request leaves.

@@ -1,0 +1,179 @@
+//! Components that reach beyond the machine and the run: requests, secrets, knowledge, other items.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+const NET: &[u8] = include_bytes!("../../examples/nodes/.ai/tools/examples/testkit-net.wasm");
+
+/// A graph of one node that does what its inputs say.
+const ONE: &str = "start: a\nnodes:\n  a: { action: { item_id: t/net, params: \"${inputs.do}\" }, assign: { got: \"${result}\" } }\n";
+
+fn place(caps: &str) -> Place {
+    let place = Place::with_testkit();
+    std::fs::write(place.path(".ai/tools/t/net.wasm"), NET).unwrap();
+    place.graph("one.yaml", ONE);
+    place.write("caps.yaml", caps);
+    place
+}
+
+fn run(place: &Place, id: &str, what: &Value) -> (Value, i32) {
+    place.write("inputs.json", &json!({ "do": what }).to_string());
+    place.json(&[
+        "run",
+        "one.yaml",
+        "--caps",
+        "caps.yaml",
+        "--allow-unsigned",
+        "--run-id",
+        id,
+        "--inputs",
+        "inputs.json",
+    ])
+}
+
+/// A server that sends back what it was asked, for as long as the test lives.
+fn echo() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut buffer = vec![0; 65536];
+            let count = stream.read(&mut buffer).unwrap_or(0);
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {count}\r\n\r\n");
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&buffer[..count]));
+        }
+    });
+    port
+}
+
+const EVERYTHING: &str = "\
+dispatch: [execute.tool.t.net, execute.tool.t.kit]
+items:
+  t/net:
+    http: [{ host: 127.0.0.1, schemes: [http], ports: [PORT], addresses: [127.0.0.1] }]
+    secrets: [{ name: TOKEN, from: { file: token }, header: authorization, host: 127.0.0.1, schemes: [http] }]
+    knowledge: [{ scope: notes/, access: rw }, { scope: shared/, access: ro }]
+    tools: true
+";
+
+fn everything(port: u16) -> Place {
+    let place = place(&EVERYTHING.replace("PORT", &port.to_string()));
+    place.write("token", "v4lue-of-the-token\n");
+    place
+}
+
+#[test]
+fn a_secret_leaves_and_is_nowhere_to_be_found() {
+    let port = echo();
+    let place = everything(port);
+    let url = format!("http://127.0.0.1:{port}/");
+    let (done, code) = run(&place, "s", &json!({"op": "secret", "url": url, "name": "TOKEN"}));
+    assert_eq!(code, 0, "{done}");
+    let body = done["state"]["got"]["body"].as_str().unwrap();
+    assert!(body.contains("authorization: Bearer {{secret:TOKEN}}"), "{body}");
+    for file in std::fs::read_dir(place.path(".ai/state")).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+        assert!(!bytes.windows(18).any(|part| part == b"v4lue-of-the-token"), "the value was stored");
+    }
+    std::fs::remove_file(place.path("token")).unwrap();
+    let (refused, code) = run(&place, "gone", &json!({"op": "secret", "url": url, "name": "TOKEN"}));
+    assert_eq!(code, 4, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("the secret `TOKEN`"), "{refused}");
+}
+
+#[test]
+fn what_was_answered_is_in_the_checkpoint() {
+    let port = echo();
+    let place = everything(port);
+    let url = format!("http://127.0.0.1:{port}/x");
+    let (done, code) = run(&place, "h", &json!({"op": "fetch", "url": url}));
+    assert_eq!((code, &done["state"]["got"]["status"]), (0, &json!(200)), "{done}");
+    let (shown, _) = place.json(&["runs", "show", "h"]);
+    assert_eq!(shown["asked"]["calls"], 1, "{shown}");
+    assert!(shown["asked"]["bytes"].as_u64().unwrap() > 100, "{shown}");
+    assert!(place.run(&["runs", "show", "h"]).stdout.contains("1 call of the world"));
+    let exported = place.run(&["runs", "export", "h"]);
+    assert!(exported.stdout.contains("wasi:http/outgoing-handler"), "no journal is exported");
+    assert_eq!(place.run(&["runs", "verify", "h"]).code, 0);
+    let (plan, _) = place.json(&["run", "one.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--plan"]);
+    assert_eq!(plan["nodes"][0]["grant"]["http"][0]["ports"], json!([port]), "{plan}");
+    let shown = place.run(&["run", "one.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--plan"]).stdout;
+    assert!(shown.contains(&format!("http://127.0.0.1:{port} (GET)")), "{shown}");
+}
+
+#[test]
+fn knowledge_outlasts_runs_and_keeps_to_its_scopes() {
+    let place = everything(1);
+    let put = json!({"op": "knowledge-put", "key": "notes/one", "text": "the quick brown fox"});
+    assert_eq!(run(&place, "k1", &put).1, 0);
+    assert_eq!(run(&place, "k2", &put).1, 0);
+    let (got, _) = run(&place, "k3", &json!({"op": "knowledge-get", "key": "notes/one"}));
+    assert_eq!(got["state"]["got"], "the quick brown fox");
+    let (found, _) =
+        run(&place, "k4", &json!({"op": "knowledge-search", "prefix": "notes/", "query": "Fox quick"}));
+    assert_eq!(found["state"]["got"], json!([{"key": "notes/one", "excerpt": "the quick brown fox"}]));
+    let (listed, _) = run(&place, "k5", &json!({"op": "knowledge-list", "prefix": "notes/", "limit": 5}));
+    assert_eq!(listed["state"]["got"], json!(["notes/one"]));
+    for (id, what) in [
+        ("d1", json!({"op": "knowledge-get", "key": "other/one"})),
+        ("d2", json!({"op": "knowledge-put", "key": "shared/one", "text": "x"})),
+        ("d3", json!({"op": "knowledge-search", "prefix": "", "query": "fox"})),
+        ("d4", json!({"op": "knowledge-list", "prefix": "note", "limit": 5})),
+    ] {
+        let (denied, code) = run(&place, id, &what);
+        assert_eq!((code, &denied["error"]["category"]), (4, &json!("denied")), "{denied}");
+    }
+}
+
+#[test]
+fn items_call_items_within_what_both_may() {
+    let place = everything(1);
+    let call = |item: &str, params: Value| json!({"op": "call", "item": item, "params": params});
+    let echo = json!({"op": "echo", "value": 7});
+    let (done, code) = run(&place, "c1", &call("t/kit", echo.clone()));
+    assert_eq!((code, &done["state"]["got"]), (0, &json!(7)), "{done}");
+    let (direct, _) = run(&place, "c2", &call("t/net", call("t/kit", echo.clone())));
+    assert_eq!(direct["state"]["got"], 7, "{direct}");
+    assert!(direct["fuel"].as_u64() > done["fuel"].as_u64(), "a call costs its caller");
+
+    // Itself, without end: the depth ends it.
+    let endless = (0..9).fold(echo.clone(), |inner, _| call("t/net", inner));
+    let (deep, code) = run(&place, "c3", &endless);
+    assert_eq!((code, &deep["error"]["category"]), (7, &json!("limit")), "{deep}");
+    assert!(deep["error"]["message"].as_str().unwrap().contains("levels deep"), "{deep}");
+
+    let (denied, code) = run(&place, "c4", &call("t/other", echo));
+    assert_eq!((code, &denied["error"]["category"]), (4, &json!("denied")), "{denied}");
+    assert!(denied["error"]["message"].as_str().unwrap().contains("execute.tool.t.other"), "{denied}");
+    let (asks, _) = run(&place, "c5", &call("t/kit", json!({"op": "interrupt", "payload": 1})));
+    assert_eq!(asks["error"]["category"], "invalid-input", "{asks}");
+    // A callee that spins uses the caller's fuel, and no more than there is.
+    let (spun, _) =
+        run(&place, "c6", &call("t/kit", json!({"op": "spin", "iterations": 100_000_000_000_u64})));
+    assert_eq!(spun["error"]["category"], "limit", "{spun}");
+    assert!(spun["fuel"].as_u64().unwrap() <= 1_000_000_000, "{spun}");
+}
+
+#[test]
+fn what_is_not_granted_is_refused_before_the_run() {
+    let place = place("dispatch: [execute.tool.t.net]\n");
+    let (refused, code) = run(&place, "n", &json!({"op": "knowledge-get", "key": "notes/one"}));
+    assert_eq!(code, 4, "{refused}");
+    let text = refused.to_string();
+    for interface in [
+        "wasi:http/outgoing-handler",
+        "graph-host:host/secrets",
+        "graph-host:host/knowledge",
+        "graph-host:host/tools",
+    ] {
+        assert!(text.contains(interface), "{interface}: {text}");
+    }
+    let suggested = place.run(&["caps", "suggest", "one.yaml", "--allow-unsigned"]).stdout;
+    for line in ["http: [{ host:", "secrets: [{ name:", "knowledge: [{ scope:", "tools: true"] {
+        assert!(suggested.contains(line), "{line}: {suggested}");
+    }
+}
