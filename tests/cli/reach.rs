@@ -143,7 +143,7 @@ fn items_call_items_within_what_both_may() {
     // Itself, without end: the depth ends it.
     let endless = (0..9).fold(echo.clone(), |inner, _| call("t/net", inner));
     let (deep, code) = run(&place, "c3", &endless);
-    assert_eq!((code, &deep["error"]["category"]), (7, &json!("limit")), "{deep}");
+    assert_eq!((code, &deep["error"]["category"]), (5, &json!("limit")), "{deep}");
     assert!(deep["error"]["message"].as_str().unwrap().contains("levels deep"), "{deep}");
 
     let (denied, code) = run(&place, "c4", &call("t/other", echo));

@@ -141,7 +141,7 @@ fn refusals_say_why_and_what_would_grant() {
     assert_eq!(
         reasons(&request(&names(&["wasi:io/poll@0.2.0"]), &all, &narrow)),
         [
-            "`examples/list@1.0.0` needs `wasi:io/poll@0.2.0`, which comes with `clocks` or `filesystem`, and it declares none of that"
+            "`examples/list@1.0.0` needs `wasi:io/poll@0.2.0`, which comes with `clocks` or `filesystem` or `http`, and it declares none of that"
         ]
     );
 }
