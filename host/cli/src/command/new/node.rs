@@ -44,15 +44,28 @@ const SDK: &[(&str, &str)] = files![
     "guest-sdk/rust/src/outcome.rs",
     "guest-sdk/rust/src/schema.rs",
     "guest-sdk/rust/wit/sdk.wit",
+    "guest-sdk/rust-reach/Cargo.toml",
+    "guest-sdk/rust-reach/src/bindings.rs",
+    "guest-sdk/rust-reach/src/failure.rs",
+    "guest-sdk/rust-reach/src/http.rs",
+    "guest-sdk/rust-reach/src/knowledge.rs",
+    "guest-sdk/rust-reach/src/lib.rs",
+    "guest-sdk/rust-reach/src/secrets.rs",
+    "guest-sdk/rust-reach/src/tools.rs",
+    "guest-sdk/rust-reach/wit/reach.wit",
     "wit/host/README.md",
     "wit/host/events.wit",
+    "wit/host/knowledge.wit",
     "wit/host/log.wit",
+    "wit/host/secrets.wit",
+    "wit/host/tools.wit",
     "wit/node/action.wit",
     "wit/node/types.wit",
     "wit/node/world.wit",
     "wit/wasi/README.md",
     "wit/wasi/clocks.wit",
     "wit/wasi/filesystem.wit",
+    "wit/wasi/http.wit",
     "wit/wasi/io.wit",
     "wit/wasi/random.wit",
 ];
@@ -146,8 +159,11 @@ mod tests {
     #[test]
     fn the_copy_of_the_sdk_is_whole() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut found = BTreeSet::from(["guest-sdk/rust/Cargo.toml".to_owned()]);
-        for below in ["guest-sdk/rust/src", "guest-sdk/rust/wit", "wit"] {
+        let mut found = BTreeSet::from(
+            ["guest-sdk/rust/Cargo.toml", "guest-sdk/rust-reach/Cargo.toml"].map(str::to_owned),
+        );
+        let reach = ["guest-sdk/rust-reach/src", "guest-sdk/rust-reach/wit"];
+        for below in ["guest-sdk/rust/src", "guest-sdk/rust/wit", "wit"].into_iter().chain(reach) {
             files(&root, below, &mut found);
         }
         let listed: BTreeSet<String> = SDK.iter().map(|(path, _)| (*path).to_owned()).collect();
