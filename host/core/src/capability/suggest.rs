@@ -78,7 +78,7 @@ pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'
                 }
                 CapabilityKind::Knowledge => text.push_str("    # choose the scope: what keys begin with\n"),
                 CapabilityKind::Tools => {
-                    text.push_str("    # what it may call, `dispatch` has to permit as well\n")
+                    text.push_str("    # what it may call, `dispatch` has to permit as well\n");
                 }
                 _ => {}
             }
