@@ -195,32 +195,7 @@ impl Components {
         capabilities: Option<&NodeCapabilities>,
         limits: NodeLimits,
     ) -> Result<EffectiveGrant, Vec<Refusal>> {
-        self.grant_within(admitted, manifest, capabilities, limits, None)
-    }
-
-    /// The same for a component that another one calls: no more than that one is granted.
-    fn grant_within(
-        &self,
-        admitted: &Admitted,
-        manifest: &Manifest,
-        capabilities: Option<&NodeCapabilities>,
-        limits: NodeLimits,
-        caller: Option<&EffectiveGrant>,
-    ) -> Result<EffectiveGrant, Vec<Refusal>> {
-        let signer = match admitted.verified.standing() {
-            Standing::Signed { key, .. } => Some(key.name.as_str()),
-            Standing::Unsigned => None,
-        };
-        effective_grant(&GrantRequest {
-            item_id: admitted.verified.id(),
-            declared: &admitted.declared,
-            ceiling: &admitted.verified.ceiling(),
-            signer,
-            manifest,
-            parent: caller,
-            node: capabilities,
-            node_limits: limits,
-        })
+        grant_within(admitted, manifest, capabilities, limits, None)
     }
 
     /// What a component says about itself: from its statement, or, under development, by asking it.
@@ -246,7 +221,7 @@ impl Components {
             log.accept_component(&admitted.verified)
                 .map_err(|error| Failure::new(Category::Internal, error.message().to_owned()))?;
         }
-        let granted = self.grant_within(&admitted, manifest, capabilities, limits, caller);
+        let granted = grant_within(&admitted, manifest, capabilities, limits, caller);
         let grant = granted.map_err(|refusals| {
             let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
             Failure::new(Category::Denied, reasons.join("; "))
@@ -295,4 +270,28 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
                 .help("check the `filesystem` entry of the manifest: its paths are relative to the manifest")
         }
     }
+}
+
+/// What a component is granted; one that another calls is granted no more than that one.
+fn grant_within(
+    admitted: &Admitted,
+    manifest: &Manifest,
+    capabilities: Option<&NodeCapabilities>,
+    limits: NodeLimits,
+    caller: Option<&EffectiveGrant>,
+) -> Result<EffectiveGrant, Vec<Refusal>> {
+    let signer = match admitted.verified.standing() {
+        Standing::Signed { key, .. } => Some(key.name.as_str()),
+        Standing::Unsigned => None,
+    };
+    effective_grant(&GrantRequest {
+        item_id: admitted.verified.id(),
+        declared: &admitted.declared,
+        ceiling: &admitted.verified.ceiling(),
+        signer,
+        manifest,
+        parent: caller,
+        node: capabilities,
+        node_limits: limits,
+    })
 }

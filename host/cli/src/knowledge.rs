@@ -18,7 +18,7 @@ impl ProjectKnowledge {
     }
 }
 
-fn told(error: KnowledgeStoreError) -> KnowledgeError {
+fn told(error: &KnowledgeStoreError) -> KnowledgeError {
     let message = error.to_string();
     match error {
         KnowledgeStoreError::NoWord => KnowledgeError::Invalid(message),
@@ -31,19 +31,19 @@ fn told(error: KnowledgeStoreError) -> KnowledgeError {
 
 impl Knowledge for ProjectKnowledge {
     fn get(&self, key: &str) -> Result<Option<String>, KnowledgeError> {
-        self.0.get(key).map_err(told)
+        self.0.get(key).map_err(|error| told(&error))
     }
 
     fn put(&self, key: &str, text: &str) -> Result<(), KnowledgeError> {
-        self.0.put(key, text).map_err(told)
+        self.0.put(key, text).map_err(|error| told(&error))
     }
 
     fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, KnowledgeError> {
-        let hits = self.0.search(prefix, query, limit).map_err(told)?.into_iter();
+        let hits = self.0.search(prefix, query, limit).map_err(|error| told(&error))?.into_iter();
         Ok(hits.map(|(key, excerpt)| Hit { key, excerpt }).collect())
     }
 
     fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KnowledgeError> {
-        self.0.list(prefix, after, limit).map_err(told)
+        self.0.list(prefix, after, limit).map_err(|error| told(&error))
     }
 }

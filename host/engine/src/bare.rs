@@ -36,7 +36,6 @@ impl BareCall {
             Timestamp::default(),
             [0; 32],
             Arc::clone(&prepared.granted),
-            crate::services::Services::default(),
             crate::host::output::Output::new(limits.log, None),
             crate::journal::SharedJournal::new(crate::journal::Journal::Record, &limits),
             std::time::Instant::now(),

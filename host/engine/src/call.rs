@@ -136,17 +136,8 @@ impl PreparedNode {
         let granted = Arc::clone(&self.inner.granted);
         let mut store = new_store(engine, &limits, |deadline| {
             let journal = journal.clone();
-            let state = TaskState::new(
-                &limits,
-                call.clock,
-                call.seed,
-                granted,
-                call.services,
-                output,
-                journal,
-                deadline,
-            );
-            TaskState { depth: call.depth, ..state }
+            let state = TaskState::new(&limits, call.clock, call.seed, granted, output, journal, deadline);
+            TaskState { depth: call.depth, services: call.services, ..state }
         });
 
         let answers = text.answers();

@@ -17,7 +17,6 @@ use crate::engine::Engine;
 use crate::error::DescribeError;
 use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
-use crate::services::Services;
 use crate::state::{Granted, TaskState};
 
 impl Engine {
@@ -40,8 +39,7 @@ impl Engine {
             let granted =
                 Arc::new(Granted::nothing(Arc::clone(&self.inner.client), Arc::clone(&self.inner.chains)));
             let journal = SharedJournal::new(Journal::Record, &limits);
-            let (clock, services) = (Timestamp::default(), Services::default());
-            TaskState::new(&limits, clock, [0; 32], granted, services, output, journal, deadline)
+            TaskState::new(&limits, Timestamp::default(), [0; 32], granted, output, journal, deadline)
         });
         let described = async {
             let node = pre.instantiate_async(&mut store).await?;

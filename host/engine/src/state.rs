@@ -41,12 +41,12 @@ pub(crate) struct TaskState {
 }
 
 impl TaskState {
+    /// The state of a task's own call, without services.
     pub(crate) fn new(
         limits: &TaskLimits,
         clock: Timestamp,
         seed: [u8; 32],
         granted: Arc<Granted>,
-        services: Services,
         output: Output,
         journal: SharedJournal,
         deadline: Instant,
@@ -61,7 +61,7 @@ impl TaskState {
             random: SeededRandom::new(seed),
             http: HttpState::new(Arc::clone(&granted.outgoing), limits.requests),
             granted,
-            services,
+            services: Services::default(),
             depth: 0,
             tool_calls: 0,
             limits: *limits,

@@ -354,8 +354,8 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
             parts.extend(grant.http.iter().flat_map(|rule| {
                 let schemes =
                     rule.schemes.iter().map(|scheme| format!("{scheme}://{}", printable(&rule.host)));
-                let ports: Vec<_> = rule.ports.iter().map(ToString::to_string).collect();
-                let tail = format!(":{} ({})", ports.join(","), rule.methods.join(", "));
+                let open_ports: Vec<_> = rule.ports.iter().map(ToString::to_string).collect();
+                let tail = format!(":{} ({})", open_ports.join(","), rule.methods.join(", "));
                 schemes.map(move |start| format!("{start}{tail}"))
             }));
             parts.extend(grant.secrets.iter().map(|secret| {

@@ -167,7 +167,7 @@ pub enum Standing {
         /// The other keys that signed it and were needed.
         also: Vec<KeyName>,
         /// What the ceilings of all these keys and the statement's allow.
-        ceiling: Ceiling,
+        ceiling: Box<Ceiling>,
         /// Until when they count.
         not_after: Option<Timestamp>,
     },
@@ -309,7 +309,7 @@ impl VerifiedComponent {
     /// it.
     pub fn ceiling(&self) -> Ceiling {
         match &self.standing {
-            Standing::Signed { ceiling, .. } => ceiling.clone(),
+            Standing::Signed { ceiling, .. } => Ceiling::clone(ceiling),
             Standing::Unsigned => Ceiling::of(CapabilityKind::ALL),
         }
     }
@@ -389,7 +389,12 @@ impl Check<'_> {
             ceiling = ceiling.intersection(&entry.ceiling);
             also.push(entry.named());
         }
-        Ok(Standing::Signed { key: first.named(), also, ceiling, not_after: enough.not_after })
+        Ok(Standing::Signed {
+            key: first.named(),
+            also,
+            ceiling: Box::new(ceiling),
+            not_after: enough.not_after,
+        })
     }
 
     /// The key that made a signature, and what it signed. The hint only says which one to try first.

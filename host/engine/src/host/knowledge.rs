@@ -144,7 +144,7 @@ impl knowledge::Host for TaskState {
     fn put(&mut self, key: String, text: String) -> wasmtime::Result<Result<(), KnowledgeError>> {
         let too_long = || {
             let told = format!("the text of `{key}` is {} bytes long; {MAX_TEXT} are allowed", text.len());
-            (text.len() > MAX_TEXT).then(|| KnowledgeError::Invalid(told))
+            (text.len() > MAX_TEXT).then_some(KnowledgeError::Invalid(told))
         };
         let denied = bad_key(&key).or_else(too_long).or_else(|| self.knowledge_denied(&key, true));
         self.with_knowledge(
@@ -165,7 +165,7 @@ impl knowledge::Host for TaskState {
     ) -> wasmtime::Result<Result<Vec<Hit>, KnowledgeError>> {
         let too_long = || {
             let told = format!("the query is longer than {MAX_QUERY} bytes");
-            (query.len() > MAX_QUERY).then(|| KnowledgeError::Invalid(told))
+            (query.len() > MAX_QUERY).then_some(KnowledgeError::Invalid(told))
         };
         let denied = bad_prefix(&prefix).or_else(too_long).or_else(|| self.knowledge_denied(&prefix, false));
         let limit = limit.min(MAX_HITS);

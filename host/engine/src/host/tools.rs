@@ -77,14 +77,12 @@ async fn call(
                         let _chain = if depth == 0 { chains.acquire().await.ok() } else { None };
                         tools.call(asked).await
                     };
-                    match tokio::time::timeout_at(deadline, called).await {
-                        Ok(report) => report,
-                        Err(_) => {
-                            let message = "it ran past its deadline while it called another item".to_owned();
-                            let fault = GuestFault::new(Category::Timeout, message);
-                            return Err(state.journal.record_end(INTERFACE, FUNCTION, request, fault.into()));
-                        }
-                    }
+                    let Ok(report) = tokio::time::timeout_at(deadline, called).await else {
+                        let message = "it ran past its deadline while it called another item".to_owned();
+                        let fault = GuestFault::new(Category::Timeout, message);
+                        return Err(state.journal.record_end(INTERFACE, FUNCTION, request, fault.into()));
+                    };
+                    report
                 }
                 None => ToolReport {
                     result: Err(Failure::new(Category::Denied, "this host calls no items for components")),

@@ -48,31 +48,31 @@ async fn server(answer: fn(&str) -> Vec<u8>) -> Server {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let hears = Arc::clone(&heard);
+    let listening = Arc::clone(&heard);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let hears = Arc::clone(&hears);
+            let listening = Arc::clone(&listening);
             tokio::spawn(async move {
                 let mut bytes = Vec::new();
-                let mut buffer = [0; 65536];
+                let mut buffer = vec![0; 65536];
                 loop {
                     let count = stream.read(&mut buffer).await.unwrap_or(0);
                     bytes.extend_from_slice(&buffer[..count]);
                     let text = String::from_utf8_lossy(&bytes).into_owned();
-                    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+                    let Some((top, body)) = text.split_once("\r\n\r\n") else {
                         if count == 0 {
                             return;
                         }
                         continue;
                     };
-                    let length = head
+                    let length = top
                         .lines()
                         .find_map(|line| {
                             line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
                         })
                         .unwrap_or(0);
                     if body.len() >= length || count == 0 {
-                        hears.lock().unwrap().push(text.clone());
+                        listening.lock().unwrap().push(text.clone());
                         let _ = stream.write_all(&answer(&text)).await;
                         let _ = stream.shutdown().await;
                         return;
@@ -115,7 +115,7 @@ fn granted(http: Vec<HttpRule>, secrets: Vec<SecretRule>) -> PreparedNode {
     engine().prepare(&loaded, &grant).unwrap()
 }
 
-fn fetch(url: String) -> Value {
+fn fetch(url: &str) -> Value {
     json!({"op": "fetch", "url": url})
 }
 
@@ -153,15 +153,15 @@ async fn what_is_not_granted_goes_nowhere() {
     let node = granted(vec![rule("local.test", port)], Vec::new());
     for (params, reason) in [
         (
-            fetch(format!("http://other.test:{port}/")),
+            fetch(&format!("http://other.test:{port}/")),
             "no entry of `http` in its grant names the host `other.test`",
         ),
         (
-            fetch(format!("http://127.0.0.1:{port}/")),
+            fetch(&format!("http://127.0.0.1:{port}/")),
             "no entry of `http` in its grant names the host `127.0.0.1`",
         ),
-        (fetch(format!("https://local.test:{port}/")), "its grant does not allow `local.test` by https"),
-        (fetch("http://local.test:1/".to_owned()), "its grant does not allow port 1 of `local.test`"),
+        (fetch(&format!("https://local.test:{port}/")), "its grant does not allow `local.test` by https"),
+        (fetch("http://local.test:1/"), "its grant does not allow port 1 of `local.test`"),
         (
             json!({"op": "fetch", "url": format!("http://local.test:{port}/"), "method": "DELETE"}),
             "its grant does not allow DELETE to `local.test`",
@@ -179,7 +179,7 @@ async fn what_is_not_granted_goes_nowhere() {
         let report = call(&node, json!({"op": "fetch", "url": url, "fields": {name: "x"}})).await;
         assert_eq!(failure(&report).0, Category::InvalidInput, "{name}");
     }
-    let user = call(&node, fetch(format!("http://local.test@other.test:{port}/"))).await;
+    let user = call(&node, fetch(&format!("http://local.test@other.test:{port}/"))).await;
     assert!(user.result.is_err());
     assert!(server.heard.lock().unwrap().is_empty());
 }
@@ -199,7 +199,7 @@ async fn addresses_that_are_not_public_are_refused_whatever_name_leads_there() {
         ("both.test", "10.0.0.1"),
         ("nat64.test", "64:ff9b::7f00:1"),
     ] {
-        let report = call(&node, fetch(format!("http://{host}:{}/", server.port))).await;
+        let report = call(&node, fetch(&format!("http://{host}:{}/", server.port))).await;
         assert_eq!(failure(&report).0, Category::Denied, "{host}");
         assert!(
             report.logs[0].message.contains(&format!("is at {shown}, which is not public")),
@@ -218,7 +218,7 @@ async fn redirects_are_requests_of_their_own() {
     let server = server(away).await;
     let node = granted(vec![rule("local.test", server.port)], Vec::new());
     let url = format!("http://local.test:{}/", server.port);
-    let stays = call(&node, fetch(url.clone())).await;
+    let stays = call(&node, fetch(&url)).await;
     assert_eq!(value(&stays)["status"], json!(302));
     let follows = call(&node, json!({"op": "fetch", "url": url, "follow": true})).await;
     assert_eq!(failure(&follows).0, Category::Denied);
@@ -233,7 +233,7 @@ async fn what_is_too_much_ends() {
         bytes
     }
     fn fields(_: &str) -> Vec<u8> {
-        let fields: String = (0..40_000).map(|number| format!("x-{number}: y\r\n")).collect();
+        let fields = (0..40_000).fold(String::new(), |text, number| text + &format!("x-{number}: y\r\n"));
         format!("HTTP/1.1 200 OK\r\n{fields}\r\n").into_bytes()
     }
     fn nonsense(_: &str) -> Vec<u8> {
@@ -246,7 +246,7 @@ async fn what_is_too_much_ends() {
     ] {
         let server = server(answer).await;
         let node = granted(vec![rule("local.test", server.port)], Vec::new());
-        let report = call(&node, fetch(format!("http://local.test:{}/", server.port))).await;
+        let report = call(&node, fetch(&format!("http://local.test:{}/", server.port))).await;
         assert_eq!(failure(&report).0, category, "{:?}", report.result);
     }
     let server = server(ok).await;
@@ -265,7 +265,7 @@ async fn a_slow_server_costs_time_and_no_fuel() {
     let port = listener.local_addr().unwrap().port();
     let node = granted(vec![rule("local.test", port)], Vec::new());
     let within = TaskLimits { timeout: Duration::from_millis(300), ..limits() };
-    let params = fetch(format!("http://local.test:{port}/"));
+    let params = fetch(&format!("http://local.test:{port}/"));
     let began = Instant::now();
     let report = call_within(&node, &params, within).await;
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());

@@ -89,21 +89,17 @@ impl TaskState {
             Answer::World => {
                 let deadline = self.deadline.into();
                 let sent = send(Arc::clone(&self.granted), self.limits.response_body, request, options);
-                match tokio::time::timeout_at(deadline, sent).await {
-                    Ok(answer) => {
-                        let kept = match &answer {
-                            Ok(response) => Ok(answered(response)),
-                            Err(problem) => Err(problem.kept()),
-                        };
-                        self.journal.record(INTERFACE, FUNCTION, asked, kept)?;
-                        Ok(answer)
-                    }
-                    Err(_) => {
-                        let message = "it ran past its deadline while it waited for a server".to_owned();
-                        let fault = GuestFault::from(Failure::new(Category::Timeout, message));
-                        Err(self.journal.record_end(INTERFACE, FUNCTION, asked, fault.into()))
-                    }
-                }
+                let Ok(answer) = tokio::time::timeout_at(deadline, sent).await else {
+                    let message = "it ran past its deadline while it waited for a server".to_owned();
+                    let fault = GuestFault::from(Failure::new(Category::Timeout, message));
+                    return Err(self.journal.record_end(INTERFACE, FUNCTION, asked, fault.into()));
+                };
+                let kept = match &answer {
+                    Ok(response) => Ok(answered(response)),
+                    Err(problem) => Err(problem.kept()),
+                };
+                self.journal.record(INTERFACE, FUNCTION, asked, kept)?;
+                Ok(answer)
             }
         }
     }
