@@ -48,6 +48,7 @@ pub fn walk(graph: Arc<Graph>, bytes: &[u8], mut seen: impl FnMut(&Record, &str)
 struct Driver {
     tree: RunTree,
     running: BTreeMap<(Arc<str>, u32), Box<TaskSpec>>,
+    hooks: BTreeSet<Arc<str>>,
     timers: BTreeSet<TimerId>,
     persists: BTreeSet<PersistId>,
     interrupts: Vec<String>,
@@ -69,7 +70,9 @@ impl Driver {
             )),
             // A graph that names itself is a graph with children.
             graphs: Arc::new(BTreeMap::from([("t/graph".to_owned(), Arc::clone(&graph))])),
+            hooks: Arc::default(),
             pins: Digest::of_bytes(b"pins"),
+            accepted: Vec::new(),
             durability: Durability::Sync,
             max_steps: Some(40),
             max_concurrency: None,
@@ -77,6 +80,7 @@ impl Driver {
         Self {
             tree: RunTree::new(graph, setup),
             running: BTreeMap::new(),
+            hooks: BTreeSet::new(),
             timers: BTreeSet::new(),
             persists: BTreeSet::new(),
             interrupts: Vec::new(),
@@ -105,6 +109,12 @@ impl Driver {
                 Effect::Abort { task, attempt } => {
                     self.running.remove(&(task, attempt));
                 }
+                Effect::RunHook(spec) => {
+                    self.hooks.insert(Arc::from(spec.call.activation.task.as_str()));
+                }
+                Effect::AbortHook { hook } => {
+                    self.hooks.remove(&hook);
+                }
                 Effect::Persist(persist) => {
                     let (body, _) = persist.record.encode().expect("a record can be written");
                     seen(&persist.record, &body);
@@ -127,6 +137,10 @@ impl Driver {
         let pick = usize::from(byte >> 4);
         Some(match byte & 15 {
             // What moves a run on comes often.
+            0..=4 if self.running.is_empty() => {
+                let hook = self.hooks.pop_first()?;
+                Event::HookDone { hook, report: TaskReport::new(self.result(more), u64::from(byte)) }
+            }
             0..=4 => {
                 let key = self.running.keys().nth(pick % self.running.len().max(1)).cloned()?;
                 self.running.remove(&key);

@@ -71,7 +71,9 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
         initial_state: serde_json::Map::new(),
         manifest: Arc::new(manifest.clone()),
         graphs: Arc::default(),
+        hooks: Arc::default(),
         pins: graph.digest,
+        accepted: Vec::new(),
         durability: graph.durability,
         max_steps: None,
         max_concurrency: None,
@@ -88,6 +90,10 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
                     task: task.activation.task.as_str().into(),
                     attempt: task.activation.attempt,
                     report: TaskReport::new(Ok(Outcome::Result(task.params)), 1),
+                }),
+                Effect::RunHook(hook) => events.push_back(Event::HookDone {
+                    hook: hook.call.activation.task.as_str().into(),
+                    report: TaskReport::new(Ok(Outcome::Result(Value::Null)), 1),
                 }),
                 Effect::Persist(persist) => {
                     let id = persist.id;

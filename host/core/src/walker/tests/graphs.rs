@@ -256,7 +256,8 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             [usize::from(sketch.switches / 3 % 3)],
         max_concurrency: bit(5).then_some(2),
         max_fan_out: 100,
-        max_total_steps: 1000,
+        // A hook that answers a limit with more steps does so again and again.
+        max_total_steps: 60,
         max_visits_per_node: bit(6).then_some(4),
         timeout: Duration::from_mins(10),
         durability,
