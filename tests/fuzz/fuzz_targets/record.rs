@@ -13,6 +13,7 @@ fuzz_target!(|text: &str| {
         "c" => RecordKind::Checkpoint,
         "t" => RecordKind::Task,
         "a" => RecordKind::Answers,
+        "h" => RecordKind::Hook,
         _ => RecordKind::Status,
     };
     let key = SigningKey::from_seed(&[7; 32]);

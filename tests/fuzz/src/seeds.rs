@@ -121,6 +121,7 @@ impl Corpora {
                 RecordKind::Task => "t",
                 RecordKind::Answers => "a",
                 RecordKind::Status => "s",
+                RecordKind::Hook => "h",
             };
             records.push(format!("{kind}{body}"));
         });
