@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Walker;
-use super::event::{Effect, Notice, TimerId};
+use super::event::Effect;
 use super::hooks::{Queue, Subject};
 use super::machine::Phase;
 use super::schedule::back_off;
@@ -365,19 +365,7 @@ impl Walker {
         } else {
             std::time::Duration::ZERO
         };
-        let due = now.after(wait);
-        task.hear_retry(self.at, failure.clone(), wait);
-        let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
-        fx.push(Effect::Emit(Notice::Retrying {
-            task: Arc::clone(&task.id),
-            node: node.name.clone(),
-            attempt: task.attempt + 1,
-            due,
-            failure: failure.clone(),
-        }));
-        task.state = TaskState::Backoff { due, failure };
-        self.persist_task(now, at, fx);
-        fx.push(Effect::SetTimer { timer, at: due });
+        self.try_again(now, at, failure, wait, fx);
     }
 
     /// The failure of a task that is not running stands: the rest of the error order decides.

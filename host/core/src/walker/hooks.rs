@@ -13,7 +13,6 @@ use super::machine::illegal;
 use super::schedule::lower;
 use super::setup::HandleError;
 use super::superstep::Dispatch;
-use crate::digest::DomainHasher;
 use crate::graph::{Action, Durability, ItemType, NodeIndex, Primary};
 use crate::hook::{Control, Hook, HookAction, HookEvent, is_control_item};
 use crate::limits::TaskLimits;
@@ -278,14 +277,6 @@ impl Walker {
 
     fn hook_spec(&self, planned: &PlannedHook, dispatch: &Dispatch, params: Value, fuel: u64) -> HookSpec {
         let identity = &self.setup.identity;
-        let seed = DomainHasher::new("graph-host/task-seed/v1")
-            .digest(&self.setup.seed)
-            .field(planned.call.as_bytes())
-            .finish();
-        let key = DomainHasher::new("graph-host/idempotency/v1")
-            .field(identity.run.as_bytes())
-            .field(planned.call.as_bytes())
-            .finish();
         let activation = Activation {
             run_id: identity.run.clone(),
             root_run_id: identity.root.clone(),
@@ -298,7 +289,7 @@ impl Walker {
             visit: 1,
             argument: None,
             answers: Vec::new(),
-            idempotency_key: key.hex(),
+            idempotency_key: self.setup.idempotency_key(&planned.call),
         };
         let call = TaskSpec {
             graph: Arc::clone(&self.graph),
@@ -312,7 +303,7 @@ impl Walker {
             activation,
             limits: TaskLimits { fuel, ..dispatch.limits },
             clock: self.at,
-            seed,
+            seed: self.setup.task_seed(&planned.call),
         };
         HookSpec { event: planned.event, hook: planned.hook.clone(), layer: planned.layer, call }
     }

@@ -595,14 +595,7 @@ impl Walker {
             return self.accept(now, at, Outcome::Result(params), fx);
         }
         let identity = &self.setup.identity;
-        let seed = DomainHasher::new("graph-host/task-seed/v1")
-            .digest(&self.setup.seed)
-            .field(task.id.as_bytes())
-            .finish();
-        let key = DomainHasher::new("graph-host/idempotency/v1")
-            .field(identity.run.as_bytes())
-            .field(task.id.as_bytes())
-            .finish();
+        let seed = self.setup.task_seed(&task.id);
         let argument = task.item.as_deref().or(argument.as_deref()).cloned();
         let activation = Activation {
             run_id: identity.run.clone(),
@@ -616,7 +609,7 @@ impl Walker {
             visit,
             argument,
             answers: task.answers.clone(),
-            idempotency_key: key.hex(),
+            idempotency_key: self.setup.idempotency_key(&task.id),
         };
         fx.push(Effect::RunTask(Box::new(TaskSpec {
             path: self.path_of(&node.name),

@@ -76,6 +76,17 @@ impl Setup {
     pub fn default_seed(graph: &Graph, inputs: &Value) -> Digest {
         DomainHasher::new("graph-host/seed/v1").digest(&graph.digest).digest(&inputs_digest(inputs)).finish()
     }
+
+    /// Where the randomness of a task, or of a hook's call, comes from: the same for every attempt.
+    pub(super) fn task_seed(&self, task: &str) -> Digest {
+        DomainHasher::new("graph-host/task-seed/v1").digest(&self.seed).field(task.as_bytes()).finish()
+    }
+
+    /// What a task, or a hook's call, sends along with effects that must not happen twice: the same for every attempt.
+    pub(super) fn idempotency_key(&self, task: &str) -> String {
+        let key = DomainHasher::new("graph-host/idempotency/v1").field(self.identity.run.as_bytes());
+        key.field(task.as_bytes()).finish().hex()
+    }
 }
 
 /// The digest of inputs, as checkpoints record it.

@@ -1,6 +1,7 @@
 //! What becomes of a task: its answer is taken, its failure is handled, and either way it settles.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -169,6 +170,34 @@ impl Walker {
         Ok(())
     }
 
+    /// A task that is not running is tried again after a wait.
+    pub(super) fn try_again(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        failure: Failure,
+        wait: Duration,
+        fx: &mut Vec<Effect>,
+    ) {
+        let graph = Arc::clone(&self.graph);
+        let Some(superstep) = &mut self.superstep else { return };
+        let task = &mut superstep.tasks[at];
+        let node = graph.node(superstep.activated[task.activated].node);
+        let due = now.after(wait);
+        task.hear_retry(self.at, failure.clone(), wait);
+        let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
+        fx.push(Effect::Emit(Notice::Retrying {
+            task: Arc::clone(&task.id),
+            node: node.name.clone(),
+            attempt: task.attempt + 1,
+            due,
+            failure: failure.clone(),
+        }));
+        task.state = TaskState::Backoff { due, failure };
+        self.persist_task(now, at, fx);
+        fx.push(Effect::SetTimer { timer, at: due });
+    }
+
     /// A running attempt has failed: it is tried again, or the graph handles that, or the superstep fails.
     pub(super) fn failed(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
@@ -181,20 +210,8 @@ impl Walker {
             && policy.retry_on.contains(&failure.category);
         if again {
             let wait = back_off(policy, task.attempt, &self.setup.seed, &task.id);
-            let due = now.after(wait);
-            task.hear_retry(self.at, failure.clone(), wait);
-            let timer = TimerId::Retry { task: Arc::clone(&task.id), attempt: task.attempt + 1 };
-            fx.push(Effect::Emit(Notice::Retrying {
-                task: Arc::clone(&task.id),
-                node: node.name.clone(),
-                attempt: task.attempt + 1,
-                due,
-                failure: failure.clone(),
-            }));
-            task.state = TaskState::Backoff { due, failure };
             superstep.running -= 1;
-            self.persist_task(now, at, fx);
-            fx.push(Effect::SetTimer { timer, at: due });
+            self.try_again(now, at, failure, wait, fx);
             return;
         }
         let is_item = task.item.is_some();
