@@ -65,7 +65,9 @@ fn main() -> Result<()> {
         }
         anyhow::Ok(())
     })?;
-    cache::measure(&root, folder.path(), &mut table)?;
+    if wanted("cache") {
+        cache::measure(&root, folder.path(), &mut table)?;
+    }
     table.print();
     runtime.shutdown_background();
     Ok(())
