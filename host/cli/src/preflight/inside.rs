@@ -1,0 +1,129 @@
+//! A graph under what its parents leave it, and what its entries say by themselves.
+
+use std::sync::Arc;
+
+use graph_core::capability::{Manifest, capability_name};
+use graph_core::graph::{Action, Graph, ItemType, Node, NodeCapabilities, NodeIndex, NodeLimits, Primary};
+use graph_core::hook::is_control_item;
+use graph_core::schema::InputSchema;
+use graph_core::walker::Graphs;
+use serde_json::Value;
+
+use super::{PlanProblem, PlannedId, PlannedNode, Scope};
+use crate::error::Error;
+
+/// A graph that is looked at, and what it may use.
+pub(super) struct Inside {
+    pub(super) graph: Arc<Graph>,
+    pub(super) manifest: Arc<Manifest>,
+    /// The path of nodes to it; empty for the graph at the top.
+    pub(super) path: String,
+}
+
+impl Inside {
+    pub(super) fn scope(&self) -> Scope {
+        Scope { graph: self.graph.digest, narrowing: self.manifest.narrowing().to_owned() }
+    }
+
+    pub(super) fn used<'a>(
+        &'a self,
+        capabilities: Option<&'a NodeCapabilities>,
+        limits: NodeLimits,
+    ) -> Use<'a> {
+        Use { manifest: &self.manifest, capabilities, limits }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
+    }
+
+    /// Whether the manifest permits a dispatch. What a node's own `capabilities` leave out is the walker's to deny.
+    fn permits(&self, action: &Action, id: &str) -> bool {
+        self.manifest.dispatch().permits(action.primary, action.item_type, id)
+    }
+
+    /// The graph that a node starts by a written-out id, with what is left for it.
+    pub(super) fn child(&self, node: &Node, action: &Action, graphs: &Graphs) -> Option<Self> {
+        if action.primary != Primary::Execute || action.item_type != ItemType::Tool {
+            return None;
+        }
+        let id = action.item_id.literal().and_then(Value::as_str)?;
+        let graph = graphs.get(id.split_once('@').map_or(id, |(id, _)| id))?;
+        let memory = node.limits.memory.or(self.graph.limits.memory);
+        let manifest = self.manifest.narrowed(node.capabilities.as_ref(), memory);
+        Some(Self { graph: Arc::clone(graph), manifest: Arc::new(manifest), path: self.path_of(&node.name) })
+    }
+}
+
+/// What of a node's params does not fit the schema of its graph, as far as it is written out.
+pub(super) fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
+    let Some(schema) = &graph.input_schema else { return Vec::new() };
+    match InputSchema::compile(schema) {
+        Ok(schema) => schema
+            .check_literal(&action.params)
+            .into_iter()
+            .map(|problem| {
+                Error::invalid(format!("its params are not what graph `{}` takes: {problem}", graph.id))
+                    .into()
+            })
+            .collect(),
+        Err(errors) => {
+            let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            let message =
+                format!("`config_schema` of graph `{}` is not usable: {}", graph.id, reasons.join("; "));
+            vec![Error::invalid(message).into()]
+        }
+    }
+}
+
+/// Whether an action names a graph by a written-out id.
+pub(super) fn names_graph(action: &Action, graphs: &Graphs) -> bool {
+    let id = action.item_id.literal().and_then(Value::as_str);
+    (action.primary, action.item_type) == (Primary::Execute, ItemType::Tool)
+        && id.is_some_and(|id| graphs.contains_key(id.split_once('@').map_or(id, |(id, _)| id)))
+}
+
+/// What bounds a component where it is used.
+#[derive(Clone, Copy)]
+pub(super) struct Use<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) capabilities: Option<&'a NodeCapabilities>,
+    pub(super) limits: NodeLimits,
+}
+
+/// Whether it is the item that the host carries out itself.
+pub(crate) fn is_built_in(action: &Action) -> bool {
+    let id = action.item_id.literal().and_then(Value::as_str);
+    id.is_some_and(|id| is_control_item(action.primary, action.item_type, id))
+}
+
+/// What an entry alone says.
+pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &Inside) -> PlannedNode {
+    let literal = match action.item_id.literal() {
+        // A search over everything.
+        Some(Value::Null) if action.primary == Primary::Search => Some(""),
+        literal => literal.and_then(Value::as_str),
+    };
+    let (item, dispatch, capability) = if let Some(id) = literal {
+        let permitted = inside.permits(action, id);
+        let capability = capability_name(action.primary, action.item_type, id);
+        (PlannedId::Literal(id.to_owned()), Some(permitted), Some(capability))
+    } else {
+        let source = action.item_id.source();
+        let text = source.as_str().map_or_else(|| source.to_string(), str::to_owned);
+        (PlannedId::Template(text), None, None)
+    };
+    PlannedNode {
+        scope: inside.scope(),
+        index,
+        name: inside.path_of(name),
+        is_graph: false,
+        hook: None,
+        item,
+        dispatch,
+        capability,
+        grant: None,
+        ready: None,
+        problems: Vec::new(),
+    }
+}

@@ -1,0 +1,79 @@
+//! From a store, or a change of it, to `trust.yaml`.
+
+use std::fmt::Write as _;
+
+use super::super::store::{Revocation, TrustedKey};
+use crate::diagnostic::Problems;
+use crate::yaml;
+
+/// The column of the dashes, from 0, if the keys are a block list.
+pub(super) fn indent_of_entries(text: &str) -> Option<usize> {
+    let root = yaml::parse(text, &Problems::new())?;
+    let first = root.as_mapping()?.get("keys")?.as_list()?.first()?;
+    first.span.column.checked_sub(3)
+}
+
+/// The text with a field of an entry put in or replaced; whether it says the right thing is for the caller to check.
+pub(super) fn with_field(text: &str, at: usize, name: &str, value: &str) -> Option<String> {
+    let root = yaml::parse(text, &Problems::new())?;
+    let node = root.as_mapping()?.get("keys")?.as_list()?.get(at)?;
+    let mapping = node.as_mapping()?;
+    if let Some(present) = mapping.get(name) {
+        return Some([text.get(..present.span.start)?, value, text.get(present.span.end..)?].concat());
+    }
+    let first = &mapping.entries.first()?.value;
+    let line_end = text[first.span.end..].find('\n').map_or(text.len(), |end| first.span.end + end);
+    let indent = " ".repeat(node.span.column.checked_sub(1)?);
+    Some([&text[..line_end], "\n", &indent, name, ": ", value, &text[line_end..]].concat())
+}
+
+pub(super) fn revocation_text(revocation: Revocation) -> String {
+    match revocation {
+        Revocation::Always => "true".to_owned(),
+        Revocation::Since(since) => since.to_string(),
+    }
+}
+
+/// A key as an entry of the list, its dash at the column `indent`.
+pub(super) fn entry(key: &TrustedKey, indent: usize) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let mut lines = vec![format!("name: {}", quoted(&key.name)), format!("key: {}", quoted(&key.key.hex()))];
+    let items: Vec<_> = key.items.iter().map(|pattern| quoted(pattern.as_str())).collect();
+    lines.push(format!("items: [{}]", items.join(", ")));
+    let kinds: Vec<_> = key.ceiling.kinds.iter().map(|kind| kind.as_str()).collect();
+    lines.push("ceiling:".to_owned());
+    lines.push(format!("  kinds: [{}]", kinds.join(", ")));
+    if let Some(limits) = key.ceiling.limits {
+        let millis = u64::try_from(limits.timeout.as_millis()).unwrap_or(u64::MAX);
+        let bounds = [
+            ("fuel", limits.fuel, ""),
+            ("memory", limits.memory, ""),
+            ("timeout", millis, "ms"),
+            ("output", limits.output, ""),
+            ("log", limits.log, ""),
+            ("calls", limits.calls, ""),
+            ("bytes", limits.bytes, ""),
+            ("written", limits.written, ""),
+            ("requests", limits.requests, ""),
+            ("request_body", limits.request_body, ""),
+            ("response_body", limits.response_body, ""),
+        ];
+        let bounds: Vec<_> = bounds
+            .into_iter()
+            .filter(|(_, bound, _)| *bound != u64::MAX)
+            .map(|(name, bound, unit)| format!("{name}: {bound}{unit}"))
+            .collect();
+        lines.push(format!("  limits: {{ {} }}", bounds.join(", ")));
+    }
+    lines.extend(key.not_before.map(|time| format!("not_before: {time}")));
+    lines.extend(key.not_after.map(|time| format!("not_after: {time}")));
+    lines.extend(key.revoked.map(|revocation| format!("revoked: {}", revocation_text(revocation))));
+    lines.extend(key.succeeds.as_ref().map(|before| format!("succeeds: {}", quoted(&before.name))));
+    let mut written = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let mark = if number == 0 { "- " } else { "  " };
+        // Writing to a string cannot fail.
+        let _ = writeln!(written, "{:indent$}{mark}{line}", "");
+    }
+    written
+}
