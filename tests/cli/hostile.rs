@@ -3,9 +3,11 @@
 
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "tests read better so")]
 
+mod beside;
 mod fixture;
 mod memory;
 mod offer;
+mod shown;
 mod signing;
 mod table;
 mod watch;

@@ -18,6 +18,7 @@ mod place;
 mod reach;
 mod readme;
 mod replay;
+mod server;
 mod sessions;
 mod shared;
 mod stores;

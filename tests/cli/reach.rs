@@ -1,11 +1,9 @@
 //! Components that reach beyond the machine and the run: requests, secrets, knowledge, other items.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
 
 use crate::place::Place;
+use crate::server::{Answer, Server};
 
 const NET: &[u8] = include_bytes!("../../examples/nodes/.ai/tools/examples/testkit-net.wasm");
 
@@ -35,21 +33,6 @@ fn run(place: &Place, id: &str, what: &Value) -> (Value, i32) {
     ])
 }
 
-/// A server that sends back what it was asked, for as long as the test lives.
-fn echo() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let mut buffer = vec![0; 65536];
-            let count = stream.read(&mut buffer).unwrap_or(0);
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {count}\r\n\r\n");
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&buffer[..count]));
-        }
-    });
-    port
-}
-
 const EVERYTHING: &str = "\
 dispatch: [execute.tool.t.net, execute.tool.t.kit]
 items:
@@ -68,7 +51,8 @@ fn everything(port: u16) -> Place {
 
 #[test]
 fn a_secret_leaves_and_is_nowhere_to_be_found() {
-    let port = echo();
+    let server = Server::start(|_| Answer::Echo);
+    let port = server.port;
     let place = everything(port);
     let url = format!("http://127.0.0.1:{port}/");
     let (done, code) = run(&place, "s", &json!({"op": "secret", "url": url, "name": "TOKEN"}));
@@ -87,7 +71,8 @@ fn a_secret_leaves_and_is_nowhere_to_be_found() {
 
 #[test]
 fn what_was_answered_is_in_the_checkpoint() {
-    let port = echo();
+    let server = Server::start(|_| Answer::Echo);
+    let port = server.port;
     let place = everything(port);
     let url = format!("http://127.0.0.1:{port}/x");
     let (done, code) = run(&place, "h", &json!({"op": "fetch", "url": url}));

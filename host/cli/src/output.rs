@@ -1,7 +1,7 @@
 //! Where output goes: results on stdout, everything else on stderr, colours only where a person looks.
 
-use std::fmt::Display;
-use std::io::{self, IsTerminal as _, Write};
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -25,6 +25,27 @@ pub use graph_core::diagnostic::printable;
 /// The text between a style's escape sequences. Whether they reach the screen is decided where it is printed.
 pub fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// JSON text that a terminal may be shown: what it could act on, or what could turn the direction of writing, is escaped.
+/// JSON leaves more of that as it is than a terminal bears. Line breaks can only be layout, and stay.
+pub fn json_for_terminals(text: String) -> String {
+    if text.is_ascii() {
+        // `serde_json` escapes everything below the space; this is the one that is left.
+        return if text.contains('\u{7f}') { text.replace('\u{7f}', "\\u007f") } else { text };
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        let acts = (character.is_control() && character != '\n')
+            || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if acts {
+            // Writing to a string does not fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// How a command speaks.
@@ -74,7 +95,7 @@ impl Output {
             if self.lines { serde_json::to_string(value) } else { serde_json::to_string_pretty(value) };
         let text =
             text.map_err(|error| Error::storage(format!("the result cannot be written as JSON: {error}")))?;
-        quiet_pipe(writeln!(io::stdout().lock(), "{text}"))
+        quiet_pipe(writeln!(io::stdout().lock(), "{}", json_for_terminals(text)))
     }
 
     /// Prints a report: its JSON document with `--json`, otherwise what `render` makes of it for people.

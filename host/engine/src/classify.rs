@@ -4,6 +4,7 @@ use graph_core::node::{Category, Failure};
 use graph_core::record::JournalDifference;
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
+use wasmtime_wasi_http::FieldMapError;
 
 use crate::call::Classification;
 use crate::limiter::LimitReached;
@@ -55,6 +56,11 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {
         return over(Classification::HostLimit, &"it holds too many handles of the host at once");
+    }
+    if let Some(FieldMapError::TotalSizeTooBig | FieldMapError::TooManyFields) =
+        error.downcast_ref::<FieldMapError>()
+    {
+        return over(Classification::HostLimit, &"its request has more header fields than one may have");
     }
     let root = error.root_cause().to_string();
     match error.downcast_ref::<Trap>() {

@@ -28,9 +28,10 @@ pub(crate) struct Fixture {
 /// Keys of a fixture, beside those that say what it is made of.
 const ABOUT: [&str; 5] = ["input", "offer", "expect", "guards", "repeat"];
 /// What it may be made of.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 21] = [
     "answer",
     "before",
+    "beside",
     "bytes",
     "caps",
     "command",
@@ -44,13 +45,32 @@ const PARTS: [&str; 18] = [
     "item",
     "node",
     "params",
+    "params_text",
     "run",
+    "server",
     "statement",
     "trust",
 ];
 /// What may be expected of it.
-const EXPECTED: [&str; 11] =
-    ["exit", "code", "category", "message", "state", "seconds", "mib", "warnings", "absent", "fuel", "logs"];
+const EXPECTED: [&str; 17] = [
+    "exit",
+    "code",
+    "category",
+    "message",
+    "state",
+    "seconds",
+    "mib",
+    "warnings",
+    "absent",
+    "fuel",
+    "heard",
+    "most_fuel",
+    "nowhere",
+    "shown",
+    "steps",
+    "unheard",
+    "unshown",
+];
 
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hostile")
@@ -206,7 +226,7 @@ impl Fixture {
                 core += REALLOC;
             }
             let posts = core.contains("\"cabi_post\"");
-            let node = self.node_of(&(AT_HAND.replace("@DATA@", &escaped) + &core));
+            let node = self.node_of(&AT_HAND.replace("@DATA@", &escaped), &core);
             if posts {
                 node.replace(LIFTED, POSTED).replace(ALIASED, &format!("{POST}{ALIASED}"))
             } else {
@@ -216,23 +236,45 @@ impl Fixture {
         Some(wat::parse_str(text).unwrap_or_else(|error| panic!("{}: {error}", self.name)))
     }
 
-    /// A node around core code, which imports `() -> u64` of the interfaces that `imports` names, as `interface#function`.
-    fn node_of(&self, core: &str) -> String {
-        let (mut import, mut lowered, mut with) = (String::new(), String::new(), String::new());
+    /// A node around core code. What it imports is named by `imports`: `interface#function` for one that gives a `u64`, or
+    /// a mapping with the `interface`, the `types` that lead to the `function`, its `core` type, and how it is lowered where
+    /// it takes more than numbers (`lower`). Core code calls the functions `$call-0` and so on.
+    fn node_of(&self, at_hand: &str, core: &str) -> String {
+        let (mut import, mut lowered, mut with, mut declared) =
+            (String::new(), String::new(), String::new(), String::new());
         let imports = self.parts.get("imports").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut at_hand = at_hand.to_owned();
+        if imports.iter().any(|named| named.get("lower").is_some()) {
+            // A function that is lowered before the code is there needs a memory that is there before it.
+            import += r#"(core module $libc (memory (export "memory") 1 512))
+                         (core instance $libc (instantiate $libc)) (alias core export $libc "memory" (core memory $libc))"#;
+            with += r#"(with "libc" (instance $libc))"#;
+            declared += r#"(import "libc" "memory" (memory 1 512))"#;
+            at_hand =
+                at_hand.replace(r#"(memory (export "memory") 1 512)"#, r#"(export "memory" (memory 0))"#);
+        }
         for (i, named) in imports.iter().enumerate() {
-            let (interface, function) = named.as_str().and_then(|named| named.split_once('#')).unwrap();
-            import += &format!(
-                r#"(import "{interface}" (instance $import-{i} (export "{function}" (func (result u64)))))"#
-            );
+            let text = |key: &str| named.get(key).and_then(Value::as_str).unwrap_or_default();
+            let (interface, function) = named
+                .as_str()
+                .and_then(|named| named.split_once('#'))
+                .unwrap_or((text("interface"), text("function")));
+            let (mut types, mut takes) = (text("types").to_owned(), text("core"));
+            if named.is_string() {
+                types = format!(r#"(export "{function}" (func (result u64)))"#);
+                takes = "(result i64)";
+            }
+            declared += &format!(r#"(import "{interface}" "{function}" (func $call-{i} {takes}))"#);
+            import += &format!(r#"(import "{interface}" (instance $import-{i} {types}))"#);
             lowered += &format!(
                 r#"(alias export $import-{i} "{function}" (func $function-{i}))
-                   (core func $lowered-{i} (canon lower (func $function-{i})))
-                   (core instance $given-{i} (export "{function}" (func $lowered-{i})))"#
+                   (core func $lowered-{i} (canon lower (func $function-{i}) {}))
+                   (core instance $given-{i} (export "{function}" (func $lowered-{i})))"#,
+                text("lower").replace("@MEMORY@", "(memory $libc)")
             );
             with += &format!(r#"(with "{interface}" (instance $given-{i}))"#);
         }
-        NODE.replace("@CORE@", core)
+        NODE.replace("@CORE@", &(declared + &at_hand + core))
             .replace("@IMPORTS@", &import)
             .replace("@LOWERED@", &lowered)
             .replace("@WITH@", &with)

@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use super::fixture::{Fixture, generated};
 use super::signing;
 use super::watch::{self, Ended};
+use super::{beside, shown};
 use crate::place::Place;
+use crate::server::{Answer, Server};
 
 /// How long an input may keep the host busy unless it says otherwise, in seconds: far more than any takes, on a machine
 /// that is busy with other tests.
@@ -34,25 +36,45 @@ const GOOD: &str = "start: good\nnodes:\n  good: { action: { item_id: t/kit, par
 
 /// A project with the fixture in it.
 pub(crate) struct Scene<'f> {
-    fixture: &'f Fixture,
+    pub(crate) fixture: &'f Fixture,
     pub(crate) place: Place,
+    server: Option<Server>,
+}
+
+/// The server that a fixture asks for: `answer` is sent, `echo` sends back what came, `silent` and `endless` are what comes
+/// first of an answer that does not go on, or does not end. `@PORT@` is the server's own port.
+fn server(fixture: &Fixture) -> Option<Server> {
+    let wanted = fixture.parts.get("server")?.as_object().unwrap();
+    let (kind, text) = wanted.iter().next().unwrap();
+    Some(Server::start(|port| {
+        let bytes = || generated(text, &fixture.name).replace("@PORT@", &port.to_string()).into_bytes();
+        match kind.as_str() {
+            "answer" => Answer::Bytes(bytes()),
+            "echo" => Answer::Echo,
+            "silent" => Answer::Silence(bytes()),
+            "endless" => Answer::Endless(bytes()),
+            other => panic!("{}: no server is {other}", fixture.name),
+        }
+    }))
 }
 
 impl<'f> Scene<'f> {
     pub(crate) fn new(fixture: &'f Fixture, prepared: &Prepared) -> Self {
-        let place = Place::with_testkit();
+        let scene = Self { fixture, place: Place::with_testkit(), server: server(fixture) };
+        let place = &scene.place;
         copy(&prepared.0.path("home"), &place.path("home"));
-        let io = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../examples/nodes/.ai/tools/examples/testkit-io.wasm");
-        std::fs::copy(io, place.path(".ai/tools/t/io.wasm")).unwrap();
+        let kits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nodes/.ai/tools/examples");
+        for (kit, name) in [("testkit-io", "io"), ("testkit-net", "net")] {
+            let target = place.path(&format!(".ai/tools/t/{name}.wasm"));
+            std::fs::copy(kits.join(format!("{kit}.wasm")), target).unwrap();
+        }
         std::fs::create_dir(place.path("tmp")).unwrap();
         std::fs::create_dir(place.path("granted")).unwrap();
         place.graph("good.yaml", GOOD);
         let dispatch = "dispatch: ['execute.tool.t.*']\n";
-        let caps = fixture.text("caps").unwrap_or_default();
+        let caps = scene.filled(&fixture.text("caps").unwrap_or_default());
         place
             .write("caps.yaml", &if caps.contains("dispatch:") { caps } else { format!("{dispatch}{caps}") });
-        let scene = Self { fixture, place };
         if let Some(component) = fixture.component() {
             if let Some(patch) = fixture.parts.get("statement") {
                 let envelope = signing::envelope(&component, patch);
@@ -69,7 +91,7 @@ impl<'f> Scene<'f> {
         match fixture.text("graph") {
             // As it is, where it is to be broken as a document.
             Some(graph) if fixture.offer == "document" => scene.place.write("bad.yaml", &graph),
-            Some(graph) => scene.place.graph("bad.yaml", &graph),
+            Some(graph) => scene.place.graph("bad.yaml", &scene.filled(&graph)),
             None => scene.place.graph("bad.yaml", &scene.graph()),
         }
         let files = fixture.parts.get("files").and_then(Value::as_object);
@@ -82,9 +104,16 @@ impl<'f> Scene<'f> {
         scene
     }
 
+    fn filled(&self, text: &str) -> String {
+        text.replace("@PORT@", &self.server.as_ref().map_or(1, |server| server.port).to_string())
+    }
+
     /// The entry of the node that is offered, without what comes after it.
     pub(crate) fn node_entry(&self) -> String {
-        let params = self.fixture.parts.get("params").cloned().unwrap_or(Value::Object(Map::new()));
+        let params = self.fixture.text("params_text").unwrap_or_else(|| {
+            self.fixture.parts.get("params").map_or_else(|| "{}".to_owned(), Value::to_string)
+        });
+        let params = self.filled(&params);
         let item = self.fixture.parts.get("item").and_then(Value::as_str).unwrap_or("t/bad");
         let mut entry = format!("action: {{ item_id: {item}, params: {params} }}, fuel: 20000000");
         if let Some(Value::Object(node)) = self.fixture.parts.get("node") {
@@ -160,18 +189,15 @@ impl<'f> Scene<'f> {
         command
     }
 
-    fn offered(&self) -> Command {
+    /// The words of the command that offers the fixture.
+    pub(crate) fn offered(&self, run: &str) -> Vec<String> {
         if let Some(Value::Array(words)) = self.fixture.parts.get("command") {
-            let words: Vec<_> = words.iter().map(|word| generated(word, &self.fixture.name)).collect();
-            return self.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            return words.iter().map(|word| generated(word, &self.fixture.name)).collect();
         }
-        let mut args =
-            vec!["run", "bad.yaml", "--caps", "caps.yaml", "--trust", "trust.yaml", "--run-id", "bad"];
         let wants_signature = self.fixture.offer == "artifact";
-        if !wants_signature {
-            args.push("--allow-unsigned");
-        }
-        self.command(&args)
+        let usual = ["run", "bad.yaml", "--caps", "caps.yaml", "--trust", "trust.yaml", "--run-id", run];
+        let unsigned = (!wants_signature).then_some("--allow-unsigned");
+        usual.into_iter().chain(unsigned).map(str::to_owned).collect()
     }
 
     /// Every file that is there, but for what a host writes of itself: its state, its home.
@@ -221,7 +247,9 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared) -> Result<(), String
     let healthy =
         scene.command(&["run", "good.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "good"]);
     let healthy = std::thread::spawn(move || watch::run(healthy));
-    let ended = watch::run(scene.offered());
+    let words = scene.offered("bad");
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let ended = beside::during(&scene, || watch::run(scene.command(&words)));
     let healthy = healthy.join().unwrap();
     let wrong = |what: String| format!("{what}\n  {}\n  {}", ended.document, ended.stderr.trim());
     came_to(fixture, &ended).map_err(&wrong)?;
@@ -235,7 +263,28 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared) -> Result<(), String
     if ended.orphans != 0 || !left.is_empty() {
         return Err(format!("it left {} processes and {left:?}", ended.orphans));
     }
-    nothing_advanced(fixture, &scene, &ended).map_err(wrong)
+    heard(fixture, &scene).map_err(&wrong)?;
+    shown::nowhere(&scene, &ended).map_err(&wrong)?;
+    nothing_advanced(fixture, &scene, &ended).map_err(&wrong)?;
+    shown::to_people(&scene, &ended)
+}
+
+/// How many requests reached the fixture's server.
+fn heard(fixture: &Fixture, scene: &Scene<'_>) -> Result<(), String> {
+    let Some(server) = &scene.server else { return Ok(()) };
+    let wanted = fixture.expect.get("heard").and_then(Value::as_u64);
+    let heard = server.heard();
+    for text in fixture.expect.get("unheard").and_then(Value::as_array).into_iter().flatten() {
+        let text = text.as_str().unwrap();
+        if heard.iter().any(|request| request.contains(text)) {
+            return Err(format!("its server heard {text:?}"));
+        }
+    }
+    let heard = heard.len() as u64;
+    match wanted {
+        Some(wanted) if wanted == heard => Ok(()),
+        other => Err(format!("its server heard {heard} requests, not {other:?}")),
+    }
 }
 
 fn came_to(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
@@ -289,6 +338,9 @@ fn came_to(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
     if let Some(fuel) = expected("fuel").filter(|fuel| **fuel != ended.document["fuel"]) {
         return Err(format!("{} fuel was charged, not {fuel}", ended.document["fuel"]));
     }
+    if let Some(most) = expected("most_fuel").filter(|most| most.as_u64() < ended.document["fuel"].as_u64()) {
+        return Err(format!("{} fuel was charged, more than {most}", ended.document["fuel"]));
+    }
     Ok(())
 }
 
@@ -318,10 +370,13 @@ fn nothing_advanced(fixture: &Fixture, scene: &Scene<'_>, ended: &Ended) -> Resu
             Err(format!("there is a run: {}", shown.document))
         };
     }
-    if ended.document["steps"] != 0 || ended.document["state"] != Value::Object(Map::new()) {
+    // Where the graph itself goes on before it comes to the failure, the fixture says how far.
+    let steps = fixture.expect.get("steps").and_then(Value::as_u64).unwrap_or(0);
+    let untouched = steps > 0 || ended.document["state"] == Value::Object(Map::new());
+    if ended.document["steps"] != steps || !untouched {
         return Err("the run advanced".to_owned());
     }
-    if shown.document["step"] != 0 {
+    if shown.document["step"] != steps {
         return Err(format!("the stored run advanced: {}", shown.document));
     }
     let verified = watch::run(scene.command(&["runs", "verify", "bad"]));

@@ -8,13 +8,14 @@ use serde_json::Value;
 use super::fixture::{Fixture, folder};
 
 /// The topics in the order of a component's life, with their titles.
-const TOPICS: [(&str, &str); 10] = [
+const TOPICS: [(&str, &str); 11] = [
     ("artifacts", "Artifacts: refused before anything is compiled"),
     ("compilation", "Compilation: structural caps, then a child process with limits of time and memory"),
     ("instantiation", "Instantiation"),
     ("execution", "Execution"),
     ("abi", "The canonical ABI"),
     ("host-calls", "Host calls"),
+    ("reach", "Servers, secrets, knowledge, other items"),
     ("results", "Results"),
     ("documents", "Documents"),
     ("files", "Granted folders"),

@@ -11,6 +11,7 @@ pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     /// The JSON document on stdout.
     pub(crate) document: Value,
+    pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) took: Duration,
     /// The most memory that was resident, in KiB; 0 where the system does not say.
@@ -42,7 +43,7 @@ pub(crate) fn run(mut command: Command) -> Ended {
     let took = began.elapsed();
     let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
     let document = serde_json::from_str(&stdout).unwrap_or(Value::Null);
-    Ended { code: status.code(), document, stderr, took, peak, orphans: of_group(group) }
+    Ended { code: status.code(), document, stdout, stderr, took, peak, orphans: of_group(group) }
 }
 
 fn reader(from: Option<impl std::io::Read + Send + 'static>) -> std::thread::JoinHandle<String> {

@@ -1,13 +1,12 @@
 //! An entry of a run's history as a line of JSON.
 
-use std::fmt::Write as _;
-
 use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, WrittenReader};
 use graph_core::time::Timestamp;
 use graph_store::Numbered;
 use serde_json::{Map, Value, json};
 
 use super::kind::word;
+use crate::output::json_for_terminals;
 
 /// What a live stream knows of a task beside what is stored.
 #[derive(Clone, Debug, Default)]
@@ -146,26 +145,9 @@ impl Around<'_> {
     }
 }
 
-/// The text of a line. What a terminal could act on, or what could turn the direction of its writing, is escaped: JSON
-/// leaves more of that as it is than a terminal bears.
+/// The text of a line.
 pub(super) fn text(line: &Value) -> String {
-    let text = line.to_string();
-    if text.is_ascii() {
-        // `serde_json` escapes everything below the space; this is the one that is left.
-        return if text.contains('\u{7f}') { text.replace('\u{7f}', "\\u007f") } else { text };
-    }
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        let acts = character.is_control()
-            || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if acts {
-            // Writing to a string does not fail.
-            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
+    json_for_terminals(line.to_string())
 }
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! Servers of tests: whoever asks gets what the test has made up.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What every request gets.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// These bytes, and the end of the connection.
+    Bytes(Vec<u8>),
+    /// The request itself, as a body.
+    Echo,
+    /// These bytes, and then nothing more for as long as the other side waits.
+    Silence(Vec<u8>),
+    /// These bytes, and then more of them than anybody has room for.
+    Endless(Vec<u8>),
+}
+
+/// A server on this machine, for as long as it is kept.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    heard: Arc<Mutex<Vec<String>>>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Server {
+    /// Listens. The answer may depend on the port that the system chose.
+    pub(crate) fn start(answer: impl FnOnce(u16) -> Answer) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let answer = answer(port);
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let stopped = Arc::new(AtomicBool::new(false));
+        let (heard_by, stops) = (Arc::clone(&heard), Arc::clone(&stopped));
+        std::thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if stops.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (answer, heard) = (answer.clone(), Arc::clone(&heard_by));
+                std::thread::spawn(move || serve(stream, &answer, &heard));
+            }
+        });
+        Self { port, heard, stopped }
+    }
+
+    /// The requests that came, each with what of its body came along.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        // Wakes the thread that waits for the next one.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+    }
+}
+
+/// Answers one request; that the other side goes away in between is its own affair.
+fn serve(mut stream: TcpStream, answer: &Answer, heard: &Mutex<Vec<String>>) {
+    let mut request = Vec::new();
+    let mut buffer = vec![0; 65536];
+    while !request.windows(4).any(|part| part == b"\r\n\r\n") {
+        match stream.read(&mut buffer) {
+            Ok(count) if count > 0 => request.extend_from_slice(&buffer[..count]),
+            _ => return,
+        }
+    }
+    heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
+    let _ = match answer {
+        Answer::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.shutdown(Shutdown::Write)),
+        Answer::Echo => {
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", request.len());
+            stream.write_all(&[head.as_bytes(), &request].concat())
+        }
+        Answer::Silence(bytes) => stream.write_all(bytes),
+        Answer::Endless(bytes) => {
+            let more = vec![b'x'; 65536];
+            let mut wrote = stream.write_all(bytes);
+            while wrote.is_ok() {
+                wrote = stream.write_all(&more);
+            }
+            wrote
+        }
+    };
+    // Until the other side has had enough.
+    while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
+}
