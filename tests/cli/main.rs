@@ -13,6 +13,7 @@ mod interrupted;
 mod items;
 mod making;
 mod nested;
+mod parameters;
 mod pins;
 mod place;
 mod reach;

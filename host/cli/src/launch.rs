@@ -8,8 +8,9 @@ use graph_core::capability::Manifest;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Durability, Graph};
 use graph_core::json;
+use graph_core::parameters::{self, CheckedInputs, InputsError, Parameters};
 use graph_core::record::Status;
-use graph_core::schema::InputSchema;
+use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
 use graph_core::walker::{Graphs, Identity, RunTree, Setup, inputs_digest};
 use graph_engine::{Engine, EngineConfig};
@@ -213,24 +214,43 @@ pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
     }
 }
 
-/// Checks inputs against the graph's schema, and fills in defaults.
-pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<Value> {
-    let inputs = Value::Object(inputs);
-    let Some(schema) = &graph.input_schema else { return Ok(inputs) };
-    let schema = InputSchema::compile(schema).map_err(|errors| {
-        let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        Error::invalid(format!("`config_schema` of the graph is not usable: {}", reasons.join("; ")))
-    })?;
-    schema.validate_and_fill(inputs).map_err(|problems| {
-        let lines: Vec<_> = problems.iter().map(|problem| format!("\n- {problem}")).collect();
-        let details: Vec<_> = problems
-            .iter()
-            .map(|problem| serde_json::json!({ "path": problem.path, "message": problem.message }))
-            .collect();
-        Error::invalid(format!("the inputs do not fit the graph's `config_schema`:{}", lines.concat()))
-            .details(serde_json::json!({ "problems": details }))
-            .help("give inputs with --input KEY=VALUE or --inputs FILE; a value that is JSON is taken as that, text that looks like it needs quotes of its own: --input 'n=\"3\"'")
+/// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself.
+pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<CheckedInputs> {
+    parameters::check_inputs(graph, inputs).map_err(|error| match error {
+        InputsError::Schema { reasons } => {
+            Error::invalid(format!("`config_schema` of the graph is not usable: {}", reasons.join("; ")))
+        }
+        InputsError::Unfit { unfit, parameters } => unfit_inputs(&unfit, &parameters),
     })
+}
+
+/// What the inputs say about the run itself.
+pub fn run_parameters(graph: &Graph, inputs: &Map<String, Value>) -> Result<Parameters> {
+    Parameters::read(graph, inputs).map_err(|problems| unfit_inputs(&[], &problems))
+}
+
+fn unfit_inputs(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> Error {
+    let mut message = Vec::new();
+    let mut list = |head: &str, problems: &[SchemaProblem]| {
+        if !problems.is_empty() {
+            message.push(head.to_owned());
+            message.extend(problems.iter().map(|problem| format!("- {problem}")));
+        }
+    };
+    list("the inputs do not fit the graph's `config_schema`:", unfit);
+    list("what the inputs say about the run itself cannot be done:", parameters);
+    let details = unfit.iter().chain(parameters);
+    let details: Vec<_> = details
+        .map(|problem| serde_json::json!({ "path": problem.path, "message": problem.message }))
+        .collect();
+    let help = if unfit.is_empty() {
+        "`capabilities`, `depth`, `resume_run_id` and `async` are read by graph-host; a graph that has inputs of these \
+         names declares them in its `config_schema`"
+    } else {
+        "give inputs with --input KEY=VALUE or --inputs FILE; a value that is JSON is taken as that, text that looks \
+         like it needs quotes of its own: --input 'n=\"3\"'"
+    };
+    Error::invalid(message.join("\n")).details(serde_json::json!({ "problems": details })).help(help)
 }
 
 /// What a new run is told beside its graph.

@@ -55,6 +55,8 @@ pub struct PlannedNode {
     pub item: PlannedId,
     /// Whether the manifest permits the dispatch; not known for a template.
     pub dispatch: Option<bool>,
+    /// The manifest permits it, and `capabilities` among inputs, or of a node above, leave it out.
+    pub left_out: bool,
     /// The capability that the dispatch needs.
     pub capability: Option<String>,
     /// What its component is granted.
@@ -175,6 +177,7 @@ impl Plan {
             graph: Arc::clone(graph),
             manifest: Arc::clone(&components.manifest),
             path: String::new(),
+            level: 0,
         }]);
         while let Some(inside) = waiting.pop_front() {
             let scope = inside.scope();

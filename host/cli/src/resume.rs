@@ -6,6 +6,7 @@ use std::sync::Arc;
 use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
 use graph_core::graph::Graph;
+use graph_core::parameters;
 use graph_core::record::{Accepted, InterruptRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Revocation, SigningKey, TrustStore};
@@ -92,6 +93,7 @@ pub async fn reopen(
     let mut present =
         Present { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
     let graph = Arc::new(present.graph(&mut pins)?);
+    let inputs = inputs_of(&*store, &row)?;
     let manifest = present.manifest()?;
     let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
@@ -101,6 +103,7 @@ pub async fn reopen(
     pins.graph_text = kept_text(&graph.document).0;
     (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
     pins.of_graphs(&graphs);
+    let manifest = parameters::allowed(&graph, &inputs, &manifest);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
     components.recorded = restored.as_ref().map(|tree| tree.root.checkpoint.at);
     components.log = Some(TrustLog::of(&context.home));
@@ -129,7 +132,6 @@ pub async fn reopen(
     let (pins_digest, pins_text) = pins.text()?;
     let from_the_start = restored.is_none();
     let standing = standing(restored.as_ref().map(|tree| &tree.root));
-    let inputs = inputs_of(&*store, &row)?;
     let mut setup = Setup {
         pins: pins_digest,
         hooks: hooks.hooks,

@@ -13,6 +13,7 @@ pub mod id;
 pub mod json;
 pub mod limits;
 pub mod node;
+pub mod parameters;
 pub mod record;
 pub mod schema;
 pub mod structure;

@@ -10,8 +10,8 @@ use graph_core::diagnostic::{Diagnostics, Problems};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::{load, load_config};
 use graph_core::graph::{Durability, Graph, Reducer};
+use graph_core::parameters::{InputsError, check_inputs};
 use graph_core::record::{ErrorCode, Status};
-use graph_core::schema::InputSchema;
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{
@@ -466,14 +466,25 @@ impl<'c> Session<'c> {
 
 /// Checks inputs against the graph's schema and fills in its defaults.
 fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, Stop> {
-    let Some(schema) = &graph.input_schema else { return Ok(inputs) };
     let join = |problems: Vec<String>| Stop::refused(ErrorCode::InvalidDocument, problems.join("\n"));
-    let schema = InputSchema::compile(schema).map_err(|errors| {
-        join(errors.into_iter().map(|error| format!("`config_schema`: {error}")).collect())
+    let Value::Object(inputs) = inputs else {
+        return Err(join(vec!["inputs: a mapping is needed".to_owned()]));
+    };
+    let checked = check_inputs(graph, inputs).map_err(|error| match error {
+        InputsError::Schema { reasons } => {
+            join(reasons.iter().map(|reason| format!("`config_schema`: {reason}")).collect())
+        }
+        InputsError::Unfit { unfit, parameters } => {
+            join(unfit.iter().chain(&parameters).map(|problem| format!("inputs: {problem}")).collect())
+        }
     })?;
-    schema
-        .validate_and_fill(inputs)
-        .map_err(|problems| join(problems.into_iter().map(|problem| format!("inputs: {problem}")).collect()))
+    if checked.parameters.resume_run_id.is_some() || checked.parameters.detached {
+        return Err(join(vec![
+            "inputs: a case has one run, in the foreground: `resume_run_id` and `async` have no place in it"
+                .to_owned(),
+        ]));
+    }
+    Ok(checked.inputs)
 }
 
 fn pins(manifest: &Manifest) -> Digest {

@@ -1,6 +1,7 @@
 //! The commands, one file each. A command is an `Args` for clap and a function `run(args, &Context)` that gives the
 //! exit code, or the error that the edge prints.
 
+mod again;
 mod build;
 mod caps;
 mod completions;

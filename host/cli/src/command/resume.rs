@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use graph_core::parameters::is_about_the_run;
 use graph_core::walker::Resume;
 use graph_host::answers::Given;
 use graph_host::context::Context;
@@ -11,50 +12,51 @@ use graph_host::detach::{self, Herald, Orders};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::keys::signing_key;
-use graph_host::launch::check_inputs;
+use graph_host::launch::{check_inputs, run_parameters};
 use graph_host::output::{self, printable, styled};
 use graph_host::report::Progress;
+use graph_host::resume::Resumable;
 use graph_host::session::Session;
 use graph_host::stores::{self, Stores};
 use graph_host::thread::Thread;
 use graph_host::{answers, inputs, project, resume};
 use graph_store::{Change, RunUpdate};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::observe;
 
 /// Let a run go on: answer its questions, give it more steps, or pick it up where it was cut short
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
     /// The answer to the only question, or ID=ANSWER for each; JSON, or text
     #[arg(long = "answer", value_name = "[ID=]ANSWER")]
-    answers: Vec<String>,
+    pub(super) answers: Vec<String>,
     /// The new total of supersteps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_steps: Option<u64>,
+    pub(super) max_steps: Option<u64>,
     /// A new input, over the old ones; what was pending is discarded
     #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]
-    input: Vec<(String, Value)>,
+    pub(super) input: Vec<(String, Value)>,
     /// A JSON or YAML file of new inputs, `-` for stdin
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
     /// Go on with graph, manifest and components as they are now, where they have changed
     #[arg(long)]
-    accept_changes: bool,
+    pub(super) accept_changes: bool,
     /// The project that the run belongs to; without it, the one around the current folder
     #[arg(long, value_name = "DIR")]
-    project: Option<PathBuf>,
+    pub(super) project: Option<PathBuf>,
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
     #[arg(long, value_name = "KEY")]
-    sign_with: Option<String>,
+    pub(super) sign_with: Option<String>,
     /// Go on in the background: print the run's id and process and return once it is under way
     #[arg(long, conflicts_with = "stream")]
-    detach: bool,
+    pub(super) detach: bool,
     /// Say nothing about the steps
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
     #[command(flatten)]
     pub(super) observe: observe::Args,
     /// For the process in the background: where it tells that the run is under way
@@ -62,7 +64,14 @@ pub(crate) struct Args {
     report_to: Option<PathBuf>,
     /// For the process in the background: an answer to a question that the run has yet to ask
     #[arg(long, value_name = "ANSWER", hide = true, requires = "report_to")]
-    later_answer: Vec<String>,
+    pub(super) later_answer: Vec<String>,
+}
+
+impl Args {
+    /// A run, and nothing else said.
+    pub(super) fn of(run: &str) -> Self {
+        Self { run: run.to_owned(), ..Self::default() }
+    }
 }
 
 /// What the process in the background is told of the options of `run`.
@@ -85,12 +94,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     ended
 }
 
-async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<Exit> {
+pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<Exit> {
     let output = context.output;
     if herald.is_some() {
         detach::outlive_terminal();
     }
-    let new_inputs = match (&args.inputs, args.input.is_empty()) {
+    let mut new_inputs = match (&args.inputs, args.input.is_empty()) {
         (None, true) => None,
         (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
     };
@@ -116,12 +125,24 @@ async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<
     for notice in &resumable.plan_notices {
         output.warn(notice);
     }
+    let mut detach = args.detach;
+    if let Some(new) = &mut new_inputs {
+        detach |= of_this_run(new, &resumable)?;
+        if detach && args.observe.streams() {
+            return Err(Error::usage(
+                "`async` among the inputs lets the run go on in the background, and --stream is for one in the foreground",
+            )
+            .help("leave one of them out; `graph-host runs events RUN --follow` streams a run in the background"));
+        }
+    }
+    // What was said about the run itself alone is no new input.
+    let new_inputs = new_inputs.filter(|new| !new.is_empty());
     let inputs = match &new_inputs {
         None => None,
         Some(new) => {
             let mut merged = resumable.inputs.clone();
             merged.extend(new.clone());
-            match check_inputs(&resumable.graph, merged)? {
+            match check_inputs(&resumable.graph, merged)?.inputs {
                 Value::Object(merged) => Some(merged),
                 other => return Err(Error::invalid(format!("the inputs are {other}, a mapping is needed"))),
             }
@@ -139,7 +160,7 @@ async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<
             std::future::pending::<()>().await;
         }
     };
-    let asks = inputs.is_none() && given.is_empty() && !args.detach && output.can_ask();
+    let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let answers = if asks && !resumable.open.is_empty() {
         match answers::ask(output, &resumable.open, leave).await {
             Some(answers) => answers,
@@ -148,7 +169,7 @@ async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<
     } else {
         given.take(&resumable.open)?
     };
-    if args.detach {
+    if detach {
         let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
         drop(resumable);
         let orders = Orders { options: options(&args), inputs: new_inputs };
@@ -186,6 +207,37 @@ async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<
     }
     let summary = ended?;
     super::run::finish(&session, &resumable.graph.id, &summary, args.quiet, context)
+}
+
+/// Takes what new inputs say about the run itself out of them; whether it goes on in the background. What it may use was
+/// settled when it began.
+fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bool> {
+    let (graph, run) = (&resumable.graph, &resumable.ready.run);
+    let parameters = run_parameters(graph, new)?;
+    if let Some(other) = parameters.resume_run_id.filter(|other| other != run) {
+        return Err(Error::usage(format!(
+            "`resume_run_id` among the inputs is run {}, and this is run {run}",
+            printable(&other)
+        ))
+        .help("leave it out: a resume says by itself which run it is for"));
+    }
+    let before = run_parameters(graph, &resumable.inputs)?;
+    let known = [
+        ("capabilities", parameters.capabilities.is_none_or(|now| Some(now) == before.capabilities)),
+        ("depth", parameters.depth.is_none_or(|now| Some(now) == before.depth)),
+    ];
+    if let Some((name, _)) = known.iter().find(|(_, same)| !same) {
+        let was =
+            resumable.inputs.get(*name).map_or_else(|| "without any".to_owned(), |was| format!("with {was}"));
+        return Err(Error::denied(format!(
+            "`{name}` among the inputs says what the run may use, and that is settled when it begins: run {run} was \
+             begun {}",
+            printable(&was)
+        ))
+        .help("leave it out, or begin a new run with it"));
+    }
+    new.retain(|name, _| !is_about_the_run(graph, name));
+    Ok(parameters.detached)
 }
 
 /// The options as the process in the background gets them.

@@ -12,7 +12,7 @@ use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::graph_file::{standing_json, standing_text};
 use graph_host::keys::signing_key;
-use graph_host::launch::{Scene, Sources, Start, begin, check_inputs};
+use graph_host::launch::{Scene, Sources, Start, begin, check_inputs, run_parameters};
 use graph_host::output::{self, printable, styled};
 use graph_host::preflight::{Plan, PlannedId};
 use graph_host::report::{self, Progress};
@@ -24,7 +24,7 @@ use graph_host::thread::Thread;
 use graph_host::{inputs, project, run_id};
 use serde_json::{Value, json};
 
-use super::{observe, resume};
+use super::{again, observe, resume};
 
 /// Run a graph
 ///
@@ -37,10 +37,11 @@ pub(crate) struct Args {
     graph: String,
     /// The capability manifest; without it, nothing is allowed
     #[arg(long, value_name = "FILE")]
-    caps: Option<PathBuf>,
+    pub(super) caps: Option<PathBuf>,
     #[command(flatten)]
-    sources: Sources,
-    /// An input; a value that is JSON is that value, anything else is text
+    pub(super) sources: Sources,
+    /// An input; a value that is JSON is that value, anything else is text. Four are about the run itself, unless the
+    /// graph's `config_schema` declares them: `capabilities`, `depth`, `resume_run_id`, `async`
     #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]
     input: Vec<(String, Value)>,
     /// A JSON or YAML file of inputs, `-` for stdin; --input wins over it
@@ -48,43 +49,43 @@ pub(crate) struct Args {
     inputs: Option<PathBuf>,
     /// Show items, signers, grants and what is missing, and run nothing
     #[arg(long)]
-    plan: bool,
+    pub(super) plan: bool,
     /// Run again whenever the graph, the manifest or an item changes
     #[arg(long, conflicts_with_all = ["plan", "run_id"])]
-    watch: bool,
+    pub(super) watch: bool,
     /// What random numbers come from: a digest, or any text; without it, the digest of graph and inputs
     #[arg(long, value_name = "SEED")]
-    seed: Option<String>,
+    pub(super) seed: Option<String>,
     /// The run's id; without it, a fresh one
     #[arg(long, value_name = "ID", value_parser = run_id::check)]
-    run_id: Option<String>,
+    pub(super) run_id: Option<String>,
     /// How many supersteps may run, in place of the graph's `max_steps`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_steps: Option<u64>,
+    pub(super) max_steps: Option<u64>,
     /// When a step counts as stored, in place of the graph's `durability`
     #[arg(long, value_enum, value_name = "MODE")]
-    durability: Option<Mode>,
+    pub(super) durability: Option<Mode>,
     /// Where the run is kept
     #[arg(long, value_enum, value_name = "STORE", default_value = "sqlite")]
-    store: StoreKind,
+    pub(super) store: StoreKind,
     /// An answer to a question that the run will ask, in order; or NODE=ANSWER
     #[arg(long = "answer", value_name = "ANSWER")]
-    answers: Vec<String>,
+    pub(super) answers: Vec<String>,
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
     #[arg(long, value_name = "KEY")]
-    sign_with: Option<String>,
+    pub(super) sign_with: Option<String>,
     /// Run in the background: print the run's id and process and return once it is under way
     #[arg(long, conflicts_with_all = ["plan", "stream"])]
-    detach: bool,
+    pub(super) detach: bool,
     /// Say nothing about the steps
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
     #[command(flatten)]
     pub(super) observe: observe::Args,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Mode {
+pub(super) enum Mode {
     /// On the disk before the next step starts
     Sync,
     /// Written while the next step runs
@@ -113,7 +114,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let given = inputs::gather(args.inputs.as_deref(), args.input)?;
+    let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
     let mut scene = Scene::open(&args.graph, args.caps.as_deref(), &args.sources, context)?;
     scene.components.signing_key =
         args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
@@ -125,12 +126,25 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     {
         output.warn(warning);
     }
+    let parameters = run_parameters(&graph, &given)?;
+    if let Some(run) = &parameters.resume_run_id {
+        return again::go_on(run, &args, given.clone(), &scene, context).await;
+    }
+    if parameters.detached && (args.watch || args.observe.streams()) {
+        let option = if args.watch { "--watch" } else { "--stream" };
+        return Err(Error::usage(format!(
+            "`async` among the inputs runs the graph in the background, and {option} is for one in the foreground"
+        ))
+        .help("leave one of them out; `graph-host runs events RUN --follow` streams a run in the background"));
+    }
+    let detach = args.detach || parameters.detached;
+    scene.components.manifest = Arc::new(parameters.narrow(&scene.components.manifest, 0));
     let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     let suggest = scene.suggest_command(&args.graph, &args.sources);
     if args.plan {
         return show_plan(&scene, &plan, &suggest, context);
     }
-    let inputs = check_inputs(&graph, given)?;
+    let inputs = check_inputs(&graph, given)?.inputs;
     if let Some(error) = plan.refusal(&suggest) {
         let nothing_granted = args.caps.is_none() && error.exit() == Exit::Denied;
         return Err(if nothing_granted {
@@ -157,7 +171,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
         .collect();
 
-    if args.detach && args.store == StoreKind::Memory {
+    if detach && args.store == StoreKind::Memory {
         return Err(Error::usage("a run in memory lives in one process: it cannot go on in the background"));
     }
     let telemetry = args.observe.telemetry()?;
@@ -185,7 +199,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     for notice in notices.iter().chain(&unsigned) {
         output.warn(notice);
     }
-    if args.detach {
+    if detach {
         let run = ready.run.clone();
         // Given back, for the process in the background to take.
         drop(ready);

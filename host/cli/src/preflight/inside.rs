@@ -5,7 +5,9 @@ use std::sync::Arc;
 use graph_core::capability::{Manifest, capability_name};
 use graph_core::graph::{Action, Graph, ItemType, Node, NodeCapabilities, NodeIndex, NodeLimits, Primary};
 use graph_core::hook::is_control_item;
+use graph_core::parameters;
 use graph_core::schema::InputSchema;
+use graph_core::template::ValueTemplate;
 use graph_core::walker::Graphs;
 use serde_json::Value;
 
@@ -18,6 +20,8 @@ pub(super) struct Inside {
     pub(super) manifest: Arc<Manifest>,
     /// The path of nodes to it; empty for the graph at the top.
     pub(super) path: String,
+    /// How many graphs are around it.
+    pub(super) level: u32,
 }
 
 impl Inside {
@@ -50,17 +54,32 @@ impl Inside {
         let id = action.item_id.literal().and_then(Value::as_str)?;
         let graph = graphs.get(id.split_once('@').map_or(id, |(id, _)| id))?;
         let memory = node.limits.memory.or(self.graph.limits.memory);
-        let manifest = self.manifest.narrowed(node.capabilities.as_ref(), memory);
-        Some(Self { graph: Arc::clone(graph), manifest: Arc::new(manifest), path: self.path_of(&node.name) })
+        let mut manifest = self.manifest.narrowed(node.capabilities.as_ref(), memory);
+        let level = self.level.saturating_add(1);
+        if let Ok(asked) = parameters::written(graph, &action.params).parameters {
+            manifest = asked.narrow(&manifest, level);
+        }
+        let (graph, manifest, path) = (Arc::clone(graph), Arc::new(manifest), self.path_of(&node.name));
+        Some(Self { graph, manifest, path, level })
     }
 }
 
 /// What of a node's params does not fit the schema of its graph, as far as it is written out.
 pub(super) fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
+    let params = parameters::written(graph, &action.params);
+    let wrong = params.parameters.err().unwrap_or_default();
+    let wrong = wrong.into_iter().map(|problem| {
+        let id = &graph.id;
+        Error::invalid(format!("its params say about the run of graph `{id}` what cannot be: {problem}")).into()
+    });
+    wrong.chain(unfit_inputs(&params.inputs, graph)).collect()
+}
+
+fn unfit_inputs(params: &ValueTemplate, graph: &Graph) -> Vec<PlanProblem> {
     let Some(schema) = &graph.input_schema else { return Vec::new() };
     match InputSchema::compile(schema) {
         Ok(schema) => schema
-            .check_literal(&action.params)
+            .check_literal(params)
             .into_iter()
             .map(|problem| {
                 Error::invalid(format!("its params are not what graph `{}` takes: {problem}", graph.id))
@@ -104,8 +123,10 @@ pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &In
         Some(Value::Null) if action.primary == Primary::Search => Some(""),
         literal => literal.and_then(Value::as_str),
     };
+    let mut left_out = false;
     let (item, dispatch, capability) = if let Some(id) = literal {
         let permitted = inside.permits(action, id);
+        left_out = inside.manifest.dispatch().leaves_out(action.primary, action.item_type, id);
         let capability = capability_name(action.primary, action.item_type, id);
         (PlannedId::Literal(id.to_owned()), Some(permitted), Some(capability))
     } else {
@@ -121,6 +142,7 @@ pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &In
         hook: None,
         item,
         dispatch,
+        left_out,
         capability,
         grant: None,
         ready: None,

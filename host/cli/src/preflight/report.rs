@@ -39,6 +39,9 @@ impl Plan {
     pub fn notices(&self) -> Vec<String> {
         let denied = self.not_permitted().map(|node| {
             let capability = node.capability.as_deref().unwrap_or_default();
+            if node.left_out {
+                return format!("{} will be denied `{capability}`: {LEFT_OUT}", node.subject());
+            }
             format!("{} will be denied: the manifest does not permit `{capability}`", node.subject())
         });
         let texts = self.texts.values().filter_map(|text| text.as_ref().ok());
@@ -194,8 +197,15 @@ pub fn item_json(id: &str, admitted: &Admitted) -> Value {
     })
 }
 
+/// Why something is denied that the manifest permits.
+const LEFT_OUT: &str = "`capabilities` among the inputs, or of a node above, leave it out";
+
 fn not_permitted(node: &PlannedNode) -> PlanProblem {
     let capability = node.capability.as_deref().unwrap_or_default();
+    if node.left_out {
+        let message = format!("`{}` is not left: {LEFT_OUT}", printable(capability));
+        return Error::denied(message).into();
+    }
     PlanProblem {
         exit: Exit::Denied,
         code: "denied",

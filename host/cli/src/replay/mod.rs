@@ -11,6 +11,7 @@ use std::sync::Arc;
 use graph_core::capability::Manifest;
 use graph_core::graph::{Durability, Graph};
 use graph_core::hook::Hook;
+use graph_core::parameters;
 use graph_core::record::{Checkpoint, Place, Source};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
@@ -278,6 +279,8 @@ impl Stage {
         let engine = engine(context)?;
         let mut pins = kept.clone();
         pins.engine = engine.digest();
+        let inputs = inputs_of(store, checkpoint)?;
+        let manifest = parameters::allowed(&graph, &inputs, &manifest);
         let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
         components.recorded = Some(checkpoint.at);
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
@@ -299,9 +302,7 @@ impl Stage {
 
     /// What the walker was told then.
     fn setup(&self, store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Setup> {
-        let text = runs::snapshot(store, &checkpoint.inputs, "the inputs")?;
-        let inputs: Value = serde_json::from_str(&text)
-            .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+        let inputs = inputs_of(store, checkpoint)?;
         let mut row = self.row.clone();
         (row.inputs, row.seed) = (checkpoint.inputs, checkpoint.seed);
         // Every boundary is made a checkpoint, so that those that there are can be compared.
@@ -309,4 +310,10 @@ impl Stage {
         let hooks = Arc::clone(&self.hooks);
         Ok(Setup { hooks, ..resume::setup(&row, &self.manifest, &self.graphs, inputs) })
     }
+}
+
+/// The inputs that a run had at a checkpoint.
+fn inputs_of(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Value> {
+    serde_json::from_str(&runs::snapshot(store, &checkpoint.inputs, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))
 }

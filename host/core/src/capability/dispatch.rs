@@ -291,6 +291,12 @@ impl DispatchPatterns {
         self
     }
 
+    /// Whether this would be permitted, had nobody narrowed the list since it was written.
+    pub fn leaves_out(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
+        let written = Self { patterns: self.patterns.clone(), within: Vec::new() };
+        !self.permits(primary, item_type, item_id) && written.permits(primary, item_type, item_id)
+    }
+
     /// The patterns, as they were given.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &DispatchPattern> {
         self.patterns.iter()

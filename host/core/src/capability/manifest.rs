@@ -22,20 +22,34 @@ pub struct Manifest {
     pub(super) items: Vec<ItemEntry>,
     pub(super) limits: TaskLimits,
     pub(super) run: RunLimits,
-    /// What a parent's nodes have left of it; empty for a manifest as it was written.
+    /// What inputs and a parent's nodes have left of it; empty for a manifest as it was written.
     #[serde(skip)]
     pub(super) narrowing: Narrowing,
 }
 
-/// What the nodes above a child run have left of a manifest.
+/// What the inputs of a run, and the nodes above a child run, have left of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Narrowing {
     /// The kinds that stay; `None` is all.
     pub(super) kinds: Option<Vec<CapabilityKind>>,
     /// The most memory of a task, in bytes.
     pub(super) memory: Option<u64>,
+    /// The deepest level of child runs, counted from the run at the top.
+    pub(super) depth: Option<u32>,
     /// The same narrowing has the same text.
     pub(super) text: String,
+}
+
+impl Narrowing {
+    /// Adds to the text what is left; whether it is new. A graph that names itself narrows once, however deep it gets.
+    fn note(&mut self, left: &Value) -> bool {
+        let text = json::canonical_string(left);
+        let new = !self.text.contains(&text);
+        if new {
+            self.text.push_str(&text);
+        }
+        new
+    }
 }
 
 /// What the items of a pattern may touch.
@@ -115,25 +129,40 @@ impl Manifest {
     /// What a child run may do that a node starts: this, as far as the node's `capabilities` and its `memory` leave it.
     #[must_use]
     pub fn narrowed(&self, node: Option<&NodeCapabilities>, memory: Option<u64>) -> Self {
-        let mut narrowed = self.clone();
-        let Narrowing { kinds, memory: most, text } = &mut narrowed.narrowing;
-        if let Some(patterns) = node.and_then(|node| node.dispatch.as_ref()) {
-            // The patterns were checked with the document; one that cannot be read permits nothing.
-            let own = DispatchPatterns::parse(patterns).unwrap_or_else(|_| DispatchPatterns::deny_all());
-            narrowed.dispatch = narrowed.dispatch.narrowed_by(&own);
-            text.push_str(&json::canonical_string(&json!({ "dispatch": patterns })));
-        }
+        let patterns = node.and_then(|node| node.dispatch.as_deref());
+        let mut narrowed = self.narrowed_to(patterns, None);
         if let Some(names) = node.and_then(|node| node.interfaces.as_ref()) {
+            let kinds = &mut narrowed.narrowing.kinds;
             let left = CapabilityKind::ALL.into_iter().filter(|kind| {
                 names.iter().any(|name| name == kind.as_str())
                     && kinds.as_ref().is_none_or(|kinds| kinds.contains(kind))
             });
             *kinds = Some(left.collect());
-            text.push_str(&json::canonical_string(&json!({ "interfaces": names })));
+            narrowed.narrowing.note(&json!({ "interfaces": names }));
         }
-        if let Some(memory) = memory {
-            *most = Some(most.map_or(memory, |most| most.min(memory)));
-            text.push_str(&json::canonical_string(&json!({ "memory": memory })));
+        if let Some(memory) = memory.filter(|memory| self.narrowing.memory.is_none_or(|most| *memory < most))
+        {
+            narrowed.narrowing.memory = Some(memory);
+            narrowed.narrowing.note(&json!({ "memory": memory }));
+        }
+        narrowed
+    }
+
+    /// What is left of this for a run whose inputs name what it may dispatch, in patterns, and the deepest level of child
+    /// runs, counted from the run at the top. The same once more changes nothing.
+    #[must_use]
+    pub fn narrowed_to(&self, dispatch: Option<&[String]>, deepest: Option<u32>) -> Self {
+        let mut narrowed = self.clone();
+        if let Some(patterns) = dispatch {
+            // One that cannot be read permits nothing.
+            let own = DispatchPatterns::parse(patterns).unwrap_or_else(|_| DispatchPatterns::deny_all());
+            if narrowed.narrowing.note(&json!({ "dispatch": patterns })) {
+                narrowed.dispatch = narrowed.dispatch.narrowed_by(&own);
+            }
+        }
+        if let Some(deepest) = deepest.filter(|deepest| *deepest < self.run_limits().depth) {
+            narrowed.narrowing.depth = Some(deepest);
+            narrowed.narrowing.note(&json!({ "deepest": deepest }));
         }
         narrowed
     }
@@ -144,8 +173,8 @@ impl Manifest {
         Self { run, ..self }
     }
 
-    /// What the nodes above a child run have left of the manifest, as a text that is the same for the same narrowing;
-    /// empty for the run at the top.
+    /// What inputs and the nodes above a child run have left of the manifest, as a text that is the same for the same
+    /// narrowing; empty for the manifest as it was written.
     pub fn narrowing(&self) -> &str {
         &self.narrowing.text
     }
@@ -177,7 +206,13 @@ impl Manifest {
 
     /// What a whole run may use up.
     pub fn run_limits(&self) -> RunLimits {
-        self.run
+        let depth = self.run.depth.min(self.narrowing.depth.unwrap_or(u32::MAX));
+        RunLimits { depth, ..self.run }
+    }
+
+    /// How many levels of child runs the manifest itself allows, whatever inputs leave of it.
+    pub(crate) fn written_depth(&self) -> u32 {
+        self.run.depth
     }
 
     /// The manifest as JSON, for the snapshot that a run keeps; serde reads it back.

@@ -131,7 +131,11 @@ impl Walker {
         Self::with(graph, setup, channels)
     }
 
-    pub(super) fn with(graph: Arc<Graph>, setup: Setup, channels: Channels) -> Self {
+    pub(super) fn with(graph: Arc<Graph>, mut setup: Setup, channels: Channels) -> Self {
+        // Of a child run, its parent's task says what is left to it.
+        if setup.identity.namespace.is_empty() {
+            setup.manifest = Arc::new(crate::parameters::allowed(&graph, &setup.inputs, &setup.manifest));
+        }
         let mut walker = Self {
             channels,
             prepared: Vec::new(),

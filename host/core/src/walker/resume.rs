@@ -13,6 +13,7 @@ use super::routes::Step;
 use super::setup::{CheckpointRef, HandleError, RestoreError, Restored, Setup};
 use super::superstep::Pending;
 use crate::graph::{Durability, Graph, NodeIndex};
+use crate::parameters::Parameters;
 use crate::record::{
     AnswersRecord, Canonical, ErrorCode, InterruptRecord, PendingActivation, Record, Source, Status,
 };
@@ -151,6 +152,9 @@ impl Walker {
                 "the run has ended, only its hooks have not: it takes no new inputs".to_owned(),
             ));
         }
+        if let Some(inputs) = &inputs {
+            self.check_parameters(inputs)?;
+        }
         let answered = if inputs.is_some() {
             BTreeMap::new()
         } else {
@@ -158,6 +162,24 @@ impl Walker {
             resolved.into_iter().map(|(id, answer)| (task_of(&id), answer)).collect()
         };
         self.go_on(now, answered, max_steps, inputs, fx)
+    }
+
+    /// What a run may use is settled when it begins: new inputs say nothing else about that.
+    fn check_parameters(&self, new: &Map<String, Value>) -> Result<(), HandleError> {
+        let (before, merged) = (&self.setup.inputs, self.merged_inputs(new));
+        let read = |inputs: &Value| {
+            let parameters = Parameters::read(&self.graph, inputs.as_object().unwrap_or(&Map::new()));
+            parameters.map(|parameters| (parameters.capabilities, parameters.depth))
+        };
+        if read(before) == read(&merged) {
+            return Ok(());
+        }
+        Err(refused(
+            ErrorCode::Denied,
+            "`capabilities` and `depth` among the inputs say what the run may use, and that is settled when it begins: \
+             give them as they were then, or not at all"
+                .to_owned(),
+        ))
     }
 
     /// Whether the run is where a resume can take it up.

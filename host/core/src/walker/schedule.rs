@@ -71,6 +71,13 @@ impl Walker {
             return Ok(());
         }
         let name = crate::capability::capability_name(primary, item_type, item_id);
+        if self.setup.manifest.dispatch().leaves_out(primary, item_type, item_id) {
+            let message = format!(
+                "the manifest grants `{name}`, and `capabilities` leave it out: those among the inputs, or of a node \
+                 above"
+            );
+            return Err(Failure::new(Category::Denied, message));
+        }
         Err(Failure::new(
             Category::Denied,
             format!(

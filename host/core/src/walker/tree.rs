@@ -62,6 +62,8 @@ struct Child {
     timed_by_node: bool,
     /// It has had all its time.
     timed_out: bool,
+    /// Of what its params ask for, what is not done.
+    warnings: Vec<String>,
     /// Under `durability: exit`: its records, which wait for those of the run at the top.
     held: Vec<Persist>,
 }

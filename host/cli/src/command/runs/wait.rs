@@ -35,19 +35,28 @@ pub(super) struct Args {
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     alone_since: Option<Instant>,
+    held_since: Option<Instant>,
 }
 
 impl Watch {
     /// Whether the run has stopped, or was cut short.
     pub(super) fn has_stopped(&mut self, store: &dyn CheckpointStore, row: &RunRow) -> Result<bool> {
-        if row.status != Status::Running {
+        if row.status.is_end() {
             return Ok(true);
         }
-        if store.holder(&row.run_id)? != Holder::Nobody {
-            self.alone_since = None;
-            return Ok(false);
+        let alone = store.holder(&row.run_id)? == Holder::Nobody;
+        match (row.status, alone) {
+            (Status::Running, false) => {
+                (self.alone_since, self.held_since) = (None, None);
+                Ok(false)
+            }
+            (Status::Running, true) => {
+                Ok(self.alone_since.get_or_insert_with(Instant::now).elapsed() > HANDOVER)
+            }
+            (_, true) => Ok(true),
+            // Whoever holds it may have an answer at hand, and may as well ask a person.
+            (_, false) => Ok(self.held_since.get_or_insert_with(Instant::now).elapsed() > HANDOVER),
         }
-        Ok(self.alone_since.get_or_insert_with(Instant::now).elapsed() > HANDOVER)
     }
 }
 

@@ -17,11 +17,11 @@ use super::names::{child_namespace, depth, graph_of};
 use super::route::Route;
 use super::{Child, RunTree};
 use crate::capability::Manifest;
-use crate::graph::Graph;
+use crate::graph::{Graph, Node, NodeKind};
 use crate::limits::RunLimits;
 use crate::node::{Category, Failure};
+use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::record::{RunError, Status};
-use crate::schema::InputSchema;
 
 impl RunTree {
     /// Starts the child run of a task, or lets it go on.
@@ -43,7 +43,7 @@ impl RunTree {
                 return self.tell(parent, Event::TaskDone { task, attempt, report }, route);
             }
         };
-        let Prepared { graph, manifest, inputs, steps, dispatch, timed_by_node } = prepared;
+        let Prepared { graph, manifest, inputs, steps, dispatch, timed_by_node, warnings } = prepared;
         route.out.push(Effect::Emit(Notice::ChildStarted {
             namespace: Arc::clone(&namespace),
             path: spec.path.as_str().into(),
@@ -52,6 +52,7 @@ impl RunTree {
         if let Some(child) = self.children.get_mut(&namespace) {
             child.attempt = Some(attempt);
             (child.timed_by_node, child.timed_out) = (timed_by_node, false);
+            child.warnings = warnings;
             child.walker.path.clone_from(&spec.path);
             child.walker.step_share = Some(steps);
             child.walker.allow(manifest);
@@ -89,6 +90,7 @@ impl RunTree {
             attempt: Some(attempt),
             timed_by_node,
             timed_out: false,
+            warnings,
             held: Vec::new(),
         };
         self.children.insert(Arc::clone(&namespace), child);
@@ -115,15 +117,21 @@ impl RunTree {
         let walker = self.walker(parent).ok_or_else(|| fault("its run is gone".to_owned()))?;
         let graph = graph_of(&self.root.setup.graphs, &spec.item_id)
             .ok_or_else(|| fault(format!("`{}` is no graph", spec.item_id)))?;
-        let deepest = self.root.setup.manifest.run_limits().depth;
+        let deepest = walker.setup.manifest.run_limits().depth;
         if depth(namespace) > deepest {
             let chain = self.chain(parent, &graph.id);
             return Err(Failure::new(
                 Category::Limit,
                 format!(
-                    "child runs may be {deepest} levels deep, and this would be one more: {chain}; a manifest \
-                     allows more with `run: {{ depth: {} }}`",
-                    deepest.saturating_add(1)
+                    "child runs may be {deepest} level{} deep, and this would be one more: {chain}; {}",
+                    if deepest == 1 { "" } else { "s" },
+                    match self.root.setup.manifest.written_depth() {
+                        written if written > deepest => "`depth` among the inputs leaves no more".to_owned(),
+                        _ => format!(
+                            "a manifest allows more with `run: {{ depth: {} }}`",
+                            deepest.saturating_add(1)
+                        ),
+                    }
                 ),
             ));
         }
@@ -138,9 +146,11 @@ impl RunTree {
                 ),
             ));
         }
+        let Asked { inputs, parameters, warnings } =
+            asked(graph, walker.graph.node(spec.node), &spec.params)?;
         let inputs = match self.children.get(namespace) {
             Some(child) => Arc::clone(&child.walker.setup.inputs),
-            None => Arc::new(inputs(graph, spec.params.clone())?),
+            None => Arc::new(inputs),
         };
         let accounted = walker.accounted(&spec.activation.task);
         let node = walker.graph.node(spec.node);
@@ -154,6 +164,7 @@ impl RunTree {
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
         let manifest =
             walker.setup.manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
+        let manifest = parameters.narrow(&manifest, depth(namespace));
         let task = walker.task(&spec.activation.task);
         let (reserved, dispatch) = task.map_or((0, 0), |task| (task.reserved_steps, task.used.dispatches));
         Ok(Prepared {
@@ -163,6 +174,7 @@ impl RunTree {
             steps: accounted.steps.saturating_add(reserved),
             dispatch,
             timed_by_node: spec.limits.timeout != Duration::MAX && spec.limits.timeout < whole,
+            warnings,
         })
     }
 
@@ -234,7 +246,7 @@ impl RunTree {
             return Ok(());
         }
         let walker = &child.walker;
-        let mut warnings = Vec::new();
+        let mut warnings = std::mem::take(&mut child.warnings);
         let end = match (walker.status, &walker.end) {
             (status, Some(end)) if status.is_end() => {
                 let path = &walker.path;
@@ -295,42 +307,61 @@ struct Prepared {
     /// Which dispatch of its task this is.
     dispatch: u32,
     timed_by_node: bool,
+    warnings: Vec<String>,
 }
 
-/// The params of a node as the inputs of its graph: checked, with defaults filled in.
-fn inputs(graph: &Graph, params: Value) -> Result<Value, Failure> {
-    let invalid = |message: String| Err(Failure::new(Category::InvalidInput, message));
+/// The params of a node as the inputs of its graph.
+struct Asked {
+    /// Checked, with defaults filled in.
+    inputs: Value,
+    parameters: Parameters,
+    warnings: Vec<String>,
+}
+
+fn asked(graph: &Graph, node: &Node, params: &Value) -> Result<Asked, Failure> {
+    let id = &graph.id;
+    let invalid = |message: String| Failure::new(Category::InvalidInput, message);
     let params = match params {
-        Value::Null => Value::Object(Map::new()),
-        Value::Object(_) => params,
+        Value::Null => Map::new(),
+        Value::Object(params) => params.clone(),
         other => {
-            let kind = super::super::reduce::kind(&other);
-            return invalid(format!(
-                "the inputs of graph `{}` are a mapping, and its params are {kind}",
-                graph.id
-            ));
+            let kind = super::super::reduce::kind(other);
+            return Err(invalid(format!(
+                "the inputs of graph `{id}` are a mapping, and its params are {kind}"
+            )));
         }
     };
-    let Some(schema) = &graph.input_schema else { return Ok(params) };
-    let schema = match InputSchema::compile(schema) {
-        Ok(schema) => schema,
-        Err(errors) => {
-            let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            return invalid(format!(
-                "`config_schema` of graph `{}` is not usable: {}",
-                graph.id,
+    let checked = check_inputs(graph, params).map_err(|error| match error {
+        InputsError::Schema { reasons } => {
+            invalid(format!("`config_schema` of graph `{id}` is not usable: {}", reasons.join("; ")))
+        }
+        InputsError::Unfit { unfit, .. } if !unfit.is_empty() => {
+            let reasons: Vec<_> = unfit.iter().map(ToString::to_string).collect();
+            invalid(format!("its params do not fit `config_schema` of graph `{id}`: {}", reasons.join("; ")))
+        }
+        InputsError::Unfit { parameters, .. } => {
+            let reasons: Vec<_> = parameters.iter().map(ToString::to_string).collect();
+            invalid(format!(
+                "its params say about the run of graph `{id}` what cannot be: {}",
                 reasons.join("; ")
-            ));
+            ))
         }
-    };
-    schema.validate_and_fill(params).or_else(|problems| {
-        let reasons: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        invalid(format!(
-            "its params do not fit `config_schema` of graph `{}`: {}",
-            graph.id,
-            reasons.join("; ")
-        ))
-    })
+    })?;
+    let CheckedInputs { inputs, parameters } = checked;
+    if let Some(run) = &parameters.resume_run_id {
+        return Err(invalid(format!(
+            "`resume_run_id` is `{run}`, and a graph inside a graph goes on with the run around it alone"
+        )));
+    }
+    // Of a `foreach` it says that its items are dispatched side by side.
+    let is_waited_for = parameters.detached && !matches!(node.kind, NodeKind::Foreach(_));
+    let warnings = is_waited_for.then(|| {
+        format!(
+            "node `{}` starts graph `{id}` with `async`, and waits for it all the same: its run is part of this one",
+            node.name
+        )
+    });
+    Ok(Asked { inputs, parameters, warnings: warnings.into_iter().collect() })
 }
 
 /// Why a child run has stopped, as the failure of its task.

@@ -125,6 +125,7 @@ impl RunTree {
             attempt: None,
             timed_by_node: false,
             timed_out: false,
+            warnings: Vec::new(),
             held: Vec::new(),
         };
         self.children.insert(namespace.as_str().into(), child);

@@ -1,0 +1,84 @@
+//! `graph-host run` with `resume_run_id` among its inputs: a run goes on in place of a new one.
+
+use graph_core::parameters::is_about_the_run;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::launch::Scene;
+use graph_host::output::printable;
+use graph_host::stores::Stores;
+use graph_host::{project, runs};
+use serde_json::{Map, Value};
+
+use super::{resume, run};
+
+/// Lets a run of the graph go on with the inputs: those that are other than before are new inputs.
+pub(super) async fn go_on(
+    name: &str,
+    args: &run::Args,
+    mut given: Map<String, Value>,
+    scene: &Scene,
+    context: &Context,
+) -> Result<Exit> {
+    for (option, is_given) in [
+        ("--plan", args.plan),
+        ("--watch", args.watch),
+        ("--seed", args.seed.is_some()),
+        ("--run-id", args.run_id.is_some()),
+        ("--durability", args.durability.is_some()),
+    ] {
+        if is_given {
+            return Err(Error::usage(format!(
+                "`resume_run_id` among the inputs goes on with a run, and {option} is for a new one"
+            ))
+            .help("leave one of them out"));
+        }
+    }
+    let project = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    let (_, store, row) = Stores::to_read(&project)?.find(name)?;
+    let (run, graph) = (&row.run_id, &scene.file.graph);
+    if row.graph_id != graph.id {
+        return Err(Error::usage(format!(
+            "`resume_run_id` among the inputs: run {run} is one of graph `{}`, not of `{}`",
+            printable(&row.graph_id),
+            printable(&graph.id)
+        ))
+        .help(format!("go on with it by itself: graph-host resume {run}")));
+    }
+    let manifest = scene.pins.manifest;
+    let other = match (row.graph == graph.digest, args.caps.is_none() || row.manifest == manifest) {
+        (true, true) => None,
+        (false, _) => Some("graph"),
+        (true, false) => Some("manifest"),
+    };
+    if let Some(what) = other {
+        return Err(Error::integrity(format!("run {run} was begun with another {what} than this one")).help(
+            format!(
+                "go on with what it was begun with: graph-host resume {run}; with --accept-changes, what is there now"
+            ),
+        ));
+    }
+    let known: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of run {run} cannot be read: {error}")))?;
+    drop(store);
+    let parameters = graph_host::launch::run_parameters(graph, &given)?;
+    given.retain(|name, value| {
+        let stays = !is_about_the_run(graph, name) || name == "capabilities" || name == "depth";
+        stays && known.get(name) != Some(value)
+    });
+    let (answers, later_answer) = if row.status == graph_core::record::Status::Interrupted {
+        (args.answers.clone(), Vec::new())
+    } else {
+        (Vec::new(), args.answers.clone())
+    };
+    let mut resume = resume::Args::of(run);
+    (resume.answers, resume.later_answer) = (answers, later_answer);
+    resume.max_steps = args.max_steps;
+    resume.input = given.into_iter().collect();
+    resume.project = Some(project);
+    resume.sign_with.clone_from(&args.sign_with);
+    resume.detach = args.detach || parameters.detached;
+    resume.quiet = args.quiet;
+    resume.observe = args.observe.clone();
+    resume::go_on(resume, None, context).await
+}

@@ -1,0 +1,358 @@
+//! What a caller says among a graph's inputs about the run itself, as Rye's graph tools take it: `capabilities`, `depth`,
+//! `resume_run_id`, and `async` (also spelled `async_exec`).
+//!
+//! They are not checked against the graph's `config_schema`, unless it declares an input of that name: then the input is
+//! the graph's own. `capabilities` is the exception: a list of patterns narrows whatever the graph declares, so that no
+//! graph can declare its way out of what its caller leaves it. As in Rye, `capabilities` and `depth` stay among the inputs
+//! that the graph reads, and with them they are kept with the run; the others are for whoever starts it, and are taken out.
+
+use serde_json::{Map, Value};
+
+use crate::capability::{DispatchPattern, Manifest};
+use crate::graph::Graph;
+use crate::schema::{InputSchema, SchemaProblem};
+use crate::template::ValueTemplate;
+
+const CAPABILITIES: &str = "capabilities";
+const DEPTH: &str = "depth";
+const RESUME: &str = "resume_run_id";
+const ASYNC: [&str; 2] = ["async", "async_exec"];
+
+/// What a caller says about a run among its inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Patterns over capability names: nothing else may be dispatched by the run, of what the manifest permits. An empty
+    /// list leaves nothing.
+    pub capabilities: Option<Vec<String>>,
+    /// How many levels of child runs there may be below the run, where the manifest permits so many.
+    pub depth: Option<u32>,
+    /// The run to go on with, in place of beginning one.
+    pub resume_run_id: Option<String>,
+    /// The caller does not wait for the run.
+    pub detached: bool,
+}
+
+/// Inputs that a run can begin with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedInputs {
+    /// The inputs, with the defaults of the schema filled in.
+    pub inputs: Value,
+    /// What they say about the run itself.
+    pub parameters: Parameters,
+}
+
+/// Inputs cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputsError {
+    /// The graph's `config_schema` is no schema.
+    #[error("`config_schema` is not usable: {}", .reasons.join("; "))]
+    Schema {
+        /// Why.
+        reasons: Vec<String>,
+    },
+    /// The inputs do not fit.
+    #[error("{}", lines(.unfit, .parameters))]
+    Unfit {
+        /// What does not fit the graph's `config_schema`.
+        unfit: Vec<SchemaProblem>,
+        /// What is wrong with what is said about the run itself.
+        parameters: Vec<SchemaProblem>,
+    },
+}
+
+fn lines(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> String {
+    let lines: Vec<_> = unfit.iter().chain(parameters).map(ToString::to_string).collect();
+    lines.join("; ")
+}
+
+impl Parameters {
+    /// Reads them from the inputs of a graph. `null` is as good as nothing.
+    pub fn read(graph: &Graph, inputs: &Map<String, Value>) -> Result<Self, Vec<SchemaProblem>> {
+        let mut problems = Vec::new();
+        let mut read = Self::default();
+        let own = |name: &str| declares(graph, name);
+        let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
+        match given(CAPABILITIES) {
+            Some(Value::Array(list)) => read.capabilities = Some(patterns(list, &mut problems)),
+            Some(other) if !own(CAPABILITIES) => problems.push(problem(
+                CAPABILITIES,
+                format!("a list of patterns, such as [\"execute.tool.examples.*\"], narrows what the run may use; this is {}", kind(other)),
+            )),
+            _ => {}
+        }
+        if let Some(value) = given(DEPTH).filter(|_| !own(DEPTH)) {
+            match value.as_u64() {
+                Some(depth) => read.depth = Some(u32::try_from(depth).unwrap_or(u32::MAX)),
+                None => problems.push(problem(
+                    DEPTH,
+                    format!(
+                        "how many levels of graphs inside graphs the run may have is a whole number from 0; this is {}",
+                        told(value)
+                    ),
+                )),
+            }
+        }
+        match given(RESUME).filter(|_| !own(RESUME)) {
+            None => {}
+            Some(Value::String(run)) if !run.is_empty() => read.resume_run_id = Some(run.clone()),
+            // An id of digits alone comes as a number from the command line.
+            Some(Value::Number(run)) if run.is_u64() => read.resume_run_id = Some(run.to_string()),
+            Some(other) => {
+                problems.push(problem(
+                    RESUME,
+                    format!("the id of the run to go on with is text; this is {}", told(other)),
+                ));
+            }
+        }
+        for name in ASYNC {
+            match given(name).filter(|_| !own(name)) {
+                None => {}
+                Some(Value::Bool(detached)) => read.detached |= detached,
+                Some(other) => problems.push(problem(
+                    name,
+                    format!(
+                        "whether the run goes on in the background is true or false; this is {}",
+                        told(other)
+                    ),
+                )),
+            }
+        }
+        if problems.is_empty() { Ok(read) } else { Err(problems) }
+    }
+
+    /// What of a manifest is left to the run that begins so many levels below the one at the top.
+    #[must_use]
+    pub fn narrow(&self, manifest: &Manifest, level: u32) -> Manifest {
+        let deepest = self.depth.map(|depth| level.saturating_add(depth));
+        manifest.narrowed_to(self.capabilities.as_deref(), deepest)
+    }
+}
+
+/// What of a manifest the inputs of a run at the top leave to it. Where they cannot be read, nothing is left.
+pub fn allowed(graph: &Graph, inputs: &Value, manifest: &Manifest) -> Manifest {
+    let empty = Map::new();
+    match Parameters::read(graph, inputs.as_object().unwrap_or(&empty)) {
+        Ok(parameters) => parameters.narrow(manifest, 0),
+        Err(_) => manifest.narrowed_to(Some(&[]), Some(0)),
+    }
+}
+
+/// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself.
+pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<CheckedInputs, InputsError> {
+    let parameters = Parameters::read(graph, &inputs);
+    let (inputs, kept) = set_apart(graph, inputs);
+    let mut inputs = Value::Object(inputs);
+    let mut unfit = Vec::new();
+    if let Some(schema) = &graph.input_schema {
+        let schema = InputSchema::compile(schema).map_err(|errors| InputsError::Schema {
+            reasons: errors.iter().map(ToString::to_string).collect(),
+        })?;
+        match schema.validate_and_fill(inputs) {
+            Ok(filled) => inputs = filled,
+            Err(problems) => (inputs, unfit) = (Value::Null, problems),
+        }
+    }
+    match parameters {
+        Ok(parameters) if unfit.is_empty() => {
+            if let Value::Object(inputs) = &mut inputs {
+                inputs.extend(kept);
+            }
+            Ok(CheckedInputs { inputs, parameters })
+        }
+        parameters => Err(InputsError::Unfit { unfit, parameters: parameters.err().unwrap_or_default() }),
+    }
+}
+
+/// The params of a node that starts a graph, as far as they are written out.
+#[derive(Clone, Debug)]
+pub struct WrittenParams {
+    /// What is the graph's business.
+    pub inputs: ValueTemplate,
+    /// What they say about the run itself.
+    pub parameters: Result<Parameters, Vec<SchemaProblem>>,
+}
+
+/// What is known of a node's params before they are evaluated.
+pub fn written(graph: &Graph, params: &ValueTemplate) -> WrittenParams {
+    let Some(source) = params.source().as_object() else {
+        return WrittenParams { inputs: params.clone(), parameters: Ok(Parameters::default()) };
+    };
+    let is_literal = |value: &Value| ValueTemplate::parse(value).is_ok_and(|value| value.literal().is_some());
+    let literal = source.iter().filter(|(_, value)| is_literal(value));
+    let parameters =
+        Parameters::read(graph, &literal.map(|(name, value)| (name.clone(), value.clone())).collect());
+    let (inputs, _) = set_apart(graph, source.clone());
+    let inputs = ValueTemplate::parse(&Value::Object(inputs)).unwrap_or_else(|_| params.clone());
+    WrittenParams { inputs, parameters }
+}
+
+/// The inputs that are the graph's business, and what stays with them all the same.
+fn set_apart(graph: &Graph, mut inputs: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
+    let mut kept = Map::new();
+    for name in [CAPABILITIES, DEPTH].into_iter().filter(|name| !declares(graph, name)) {
+        kept.extend(inputs.remove(name).map(|value| (name.to_owned(), value)));
+    }
+    for name in [RESUME].into_iter().chain(ASYNC).filter(|name| !declares(graph, name)) {
+        inputs.remove(name);
+    }
+    (inputs, kept)
+}
+
+/// Whether a name among the inputs says something about the run, and is no input of the graph.
+pub fn is_about_the_run(graph: &Graph, name: &str) -> bool {
+    let known = [CAPABILITIES, DEPTH, RESUME].contains(&name) || ASYNC.contains(&name);
+    known && !declares(graph, name)
+}
+
+/// Whether a graph has an input of that name of its own.
+fn declares(graph: &Graph, name: &str) -> bool {
+    let Some(schema) = &graph.input_schema else { return false };
+    let required = schema.get("required").and_then(Value::as_array);
+    schema.get("properties").is_some_and(|properties| properties.get(name).is_some())
+        || required.is_some_and(|required| required.iter().any(|required| required == name))
+}
+
+fn patterns(list: &[Value], problems: &mut Vec<SchemaProblem>) -> Vec<String> {
+    let mut patterns = Vec::new();
+    for (index, entry) in list.iter().enumerate() {
+        let place = format!("{CAPABILITIES}/{index}");
+        match entry {
+            Value::String(pattern) => match DispatchPattern::parse(pattern) {
+                Ok(_) => patterns.push(pattern.clone()),
+                Err(error) => problems.push(problem(&place, format!("{error}; {}", error.help))),
+            },
+            other => problems.push(problem(&place, format!("a pattern is text; this is {}", told(other)))),
+        }
+    }
+    patterns
+}
+
+fn problem(place: &str, message: String) -> SchemaProblem {
+    SchemaProblem { path: format!("/{place}"), message }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+/// What a value is, and itself where it is short.
+fn told(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::String(text) if text.is_empty() => "empty".to_owned(),
+        other => kind(other).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::capability::DispatchPatterns;
+    use crate::document::load;
+    use crate::graph::{ItemType, Primary};
+
+    fn graph(schema: &str) -> Graph {
+        let text = format!(
+            "version: '1'\ntool_type: graph\nexecutor_id: graph-host\ncategory: t\ndescription: d\n{schema}\nconfig: {{ start: a, nodes: {{ a: {{}} }} }}\n"
+        );
+        load("g.yaml", &text, "g").unwrap().graph
+    }
+
+    fn of(value: Value) -> Map<String, Value> {
+        let Value::Object(map) = value else { panic!("a mapping") };
+        map
+    }
+
+    #[test]
+    fn they_are_set_apart_from_the_inputs_of_the_graph() {
+        let graph =
+            graph("config_schema: { properties: { n: { default: 1 } }, additionalProperties: false }");
+        let given =
+            json!({ "capabilities": ["execute.tool.a"], "depth": 2, "resume_run_id": "r", "async": true });
+        let checked = check_inputs(&graph, of(given)).unwrap();
+        let wanted = Parameters {
+            capabilities: Some(vec!["execute.tool.a".to_owned()]),
+            depth: Some(2),
+            resume_run_id: Some("r".to_owned()),
+            detached: true,
+        };
+        assert_eq!(checked.parameters, wanted);
+        assert_eq!(checked.inputs, json!({ "n": 1, "capabilities": ["execute.tool.a"], "depth": 2 }));
+        let none =
+            of(json!({ "capabilities": null, "depth": null, "resume_run_id": null, "async_exec": null }));
+        assert_eq!(Parameters::read(&graph, &none).unwrap(), Parameters::default());
+    }
+
+    #[test]
+    fn what_a_graph_declares_is_its_own_but_for_a_list_of_capabilities() {
+        let all = "{ capabilities: {}, depth: { type: string }, resume_run_id: {}, async: {} }";
+        let graph = graph(&format!("config_schema: {{ properties: {all}, additionalProperties: false }}"));
+        let given =
+            of(json!({ "capabilities": "fly", "depth": "deep", "resume_run_id": 1.5, "async": "no" }));
+        let checked = check_inputs(&graph, given.clone()).unwrap();
+        assert_eq!((checked.parameters, checked.inputs), (Parameters::default(), Value::Object(given)));
+        let listed = of(json!({ "capabilities": ["execute.tool.a"] }));
+        assert!(Parameters::read(&graph, &listed).unwrap().capabilities.is_some());
+        assert!(Parameters::read(&graph, &of(json!({ "capabilities": ["fly"] }))).is_err());
+    }
+
+    #[test]
+    fn every_mistake_is_told() {
+        let graph = graph("config_schema: { properties: { n: { type: integer } } }");
+        let given = json!({
+            "n": "x", "capabilities": ["execute.tool.a", "exec.tool.b", 3], "depth": -1, "resume_run_id": [], "async": "yes",
+        });
+        let Err(InputsError::Unfit { unfit, parameters }) = check_inputs(&graph, of(given)) else {
+            panic!("it is refused")
+        };
+        assert_eq!(unfit.len(), 1);
+        let told: Vec<_> = parameters.iter().map(ToString::to_string).collect();
+        for (line, text) in told.iter().zip([
+            "/capabilities/1: ",
+            "/capabilities/2: ",
+            "/depth: ",
+            "/resume_run_id: ",
+            "/async: ",
+        ]) {
+            assert!(line.starts_with(text), "{line}");
+        }
+        assert_eq!(told.len(), 5);
+    }
+
+    #[test]
+    fn they_narrow_and_never_widen() {
+        let graph = graph("");
+        let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.a.*"]).unwrap());
+        let permits = |inputs: Value, id: &str| {
+            let allowed = allowed(&graph, &inputs, &manifest);
+            allowed.dispatch().permits(Primary::Execute, ItemType::Tool, id)
+        };
+        assert!(permits(json!({}), "a/x"));
+        assert!(permits(json!({ "capabilities": ["rye.execute.tool.*"] }), "a/x"));
+        assert!(!permits(json!({ "capabilities": ["*"] }), "b/x"));
+        assert!(!permits(json!({ "capabilities": ["execute.tool.a.y"] }), "a/x"));
+        assert!(!permits(json!({ "capabilities": [] }), "a/x"));
+        assert!(!permits(json!({ "capabilities": ["nonsense"] }), "a/x"));
+        let depth = |inputs: Value| allowed(&graph, &inputs, &manifest).run_limits().depth;
+        assert_eq!(
+            (depth(json!({})), depth(json!({ "depth": 2 })), depth(json!({ "depth": 1_u64 << 40 }))),
+            (5, 2, 5)
+        );
+        // Once more is not twice, and the manifest stays the manifest.
+        let once = allowed(&graph, &json!({ "depth": 2, "capabilities": ["*"] }), &manifest);
+        let twice = allowed(&graph, &json!({ "depth": 2, "capabilities": ["*"] }), &once);
+        assert_eq!(once, twice);
+        assert_eq!(once.digest(), manifest.digest());
+    }
+}
