@@ -94,7 +94,7 @@ pub async fn reopen(
         Present { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = inputs_of(&*store, &row)?;
-    let manifest = present.manifest()?;
+    let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
     let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
     let mut changes = present.changes;
@@ -103,7 +103,6 @@ pub async fn reopen(
     pins.graph_text = kept_text(&graph.document).0;
     (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
     pins.of_graphs(&graphs);
-    let manifest = parameters::allowed(&graph, &inputs, &manifest);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
     components.recorded = restored.as_ref().map(|tree| tree.root.checkpoint.at);
     components.log = Some(TrustLog::of(&context.home));
