@@ -70,7 +70,8 @@ pub(super) fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
     let wrong = params.parameters.err().unwrap_or_default();
     let wrong = wrong.into_iter().map(|problem| {
         let id = &graph.id;
-        Error::invalid(format!("its params say about the run of graph `{id}` what cannot be: {problem}")).into()
+        Error::invalid(format!("its params say about the run of graph `{id}` what cannot be: {problem}"))
+            .into()
     });
     wrong.chain(unfit_inputs(&params.inputs, graph)).collect()
 }
