@@ -3,6 +3,8 @@
 
 #[path = "overhead/cache.rs"]
 mod cache;
+#[path = "overhead/durable.rs"]
+mod durable;
 #[path = "overhead/growth.rs"]
 mod growth;
 
@@ -11,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::{DispatchPatterns, EffectiveGrant, Manifest};
@@ -27,13 +29,11 @@ use graph_engine::bare::BareCall;
 use graph_engine::{Call, Engine, EngineConfig, PreparedNode};
 use graph_host::driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
 use graph_store::conformance::sample;
-use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, Options, SqliteStore, Synchronous};
+use graph_store::{CheckpointStore, MemoryStore, NewRun};
 use serde_json::{Value, json};
 
 /// Supersteps of one measured run.
 const STEPS: u32 = 400;
-/// Supersteps of one measured run that waits for the disk.
-const DURABLE_STEPS: u32 = 100;
 /// Rounds of every pair.
 const ROUNDS: usize = 9;
 
@@ -58,7 +58,7 @@ fn main() -> Result<()> {
             memory(&node, &mut table).await?;
         }
         if wanted("sqlite") {
-            sqlite(&node, folder.path(), &mut table).await?;
+            durable::measure(&node, folder.path(), &mut table).await?;
         }
         if wanted("growth") {
             growth::measure(folder.path(), &mut table).await?;
@@ -165,8 +165,11 @@ config:
     Ok(Arc::new(loaded.graph))
 }
 
-/// Calls the one component.
-struct Executor(PreparedNode);
+/// Calls the one component, and commits as much as the superstep would, if there is where to.
+struct Executor {
+    node: PreparedNode,
+    bare: Option<Arc<durable::BareCommits>>,
+}
 
 impl std::fmt::Debug for Executor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -176,8 +179,11 @@ impl std::fmt::Debug for Executor {
 
 impl TaskExecutor for Executor {
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
-        let node = self.0.clone();
+        let (node, bare) = (self.node.clone(), self.bare.clone());
         async move {
+            if let Some(bare) = bare {
+                bare.commit();
+            }
             let report = node
                 .call(Call {
                     activation: &spec.activation,
@@ -233,13 +239,25 @@ async fn supersteps(
     writing: Writing,
     steps: u32,
 ) -> Result<Duration> {
+    let executor = Executor { node: node.clone(), bare: None };
+    supersteps_by(executor, store, run, durability, writing, steps).await
+}
+
+async fn supersteps_by(
+    executor: Executor,
+    store: Arc<dyn CheckpointStore>,
+    run: &str,
+    durability: &str,
+    writing: Writing,
+    steps: u32,
+) -> Result<Duration> {
     let graph = loop_graph(durability, steps)?;
     let setup = setup(&graph, run)?;
     let mode = setup.durability;
     let new = NewRun { snapshots: Vec::new(), ..sample::run(run) };
     store.create_run(&new)?;
     let parts = Parts {
-        executor: Arc::new(Executor(node.clone())),
+        executor: Arc::new(executor),
         store,
         writing,
         key: SigningKey::from_seed(&[7; 32]),
@@ -276,53 +294,6 @@ async fn memory(node: &PreparedNode, table: &mut Table) -> Result<()> {
         table.row(what, "bare wasmtime call", &pair, limit);
     }
     Ok(())
-}
-
-/// A superstep with SQLite over one bare commit of the same bytes at the same `synchronous`.
-async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result<()> {
-    let store: Arc<dyn CheckpointStore> =
-        Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
-    for (what, durability, synchronous, limit) in [
-        ("a superstep, SQLite, durability sync", "sync", Synchronous::Full, Some(1.5)),
-        ("a superstep, SQLite, durability async", "async", Synchronous::Normal, None),
-    ] {
-        let bytes = bytes_of_a_step(node, durability).await?;
-        let bare = BareDatabase::create(&folder.join(format!("{durability}.db")))?;
-        bare.set_synchronous(synchronous)?;
-        let mut pair = Pair::default();
-        // A disk has its moods: short turns let both sides meet the same ones.
-        for round in 0..ROUNDS * 4 {
-            let start = Instant::now();
-            for _ in 0..DURABLE_STEPS {
-                bare.commit(&bytes)?;
-            }
-            pair.base.push(start.elapsed() / DURABLE_STEPS);
-            let run = format!("{durability}{round}");
-            pair.ours.push(
-                supersteps(node, Arc::clone(&store), &run, durability, Writing::Thread, DURABLE_STEPS)
-                    .await?,
-            );
-        }
-        table.row(what, "one bare SQLite commit of its bytes", &pair, limit);
-    }
-    Ok(())
-}
-
-/// The bytes that one superstep of the loop stores.
-async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
-    let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
-    supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline, STEPS).await?;
-    let records = store.checkpoints("bytes", "", Some(u64::from(STEPS) / 2), 1)?;
-    let record = records.first().context("a run of the loop has checkpoints")?;
-    let mut bytes = record.body.as_bytes().to_vec();
-    bytes.extend_from_slice(record.digest.as_bytes());
-    bytes.extend_from_slice(record.key_id.as_bytes());
-    bytes.extend_from_slice(record.signature.as_bytes());
-    for value in &record.values {
-        bytes.extend_from_slice(value.channel.as_bytes());
-        bytes.extend_from_slice(value.json.as_bytes());
-    }
-    Ok(bytes)
 }
 
 /// A whole warm `graph-host run` of three nodes, and the most memory it took.

@@ -1,0 +1,87 @@
+//! Supersteps that wait for the disk, over the least that such a wait can cost.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use graph_engine::PreparedNode;
+use graph_host::driver::Writing;
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, Synchronous};
+
+use super::{Executor, Pair, ROUNDS, STEPS, Table, supersteps, supersteps_by};
+
+/// Supersteps of one measured run.
+const DURABLE_STEPS: u32 = 100;
+
+/// Bare commits of the same bytes.
+pub(super) struct BareCommits {
+    database: Mutex<BareDatabase>,
+    bytes: Vec<u8>,
+}
+
+impl BareCommits {
+    pub(super) fn commit(&self) {
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        database.commit(&self.bytes).expect("a commit of the measured side is like those of the other one");
+    }
+}
+
+/// A superstep with SQLite over one bare commit of the same bytes at the same `synchronous`.
+pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result<()> {
+    let store: Arc<dyn CheckpointStore> =
+        Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
+    for (what, durability, synchronous, limit) in [
+        ("a superstep, SQLite, durability sync", "sync", Synchronous::Full, Some(1.5)),
+        ("a superstep, SQLite, durability async", "async", Synchronous::Normal, None),
+    ] {
+        let bytes = bytes_of_a_step(node, durability).await?;
+        let database = BareDatabase::create(&folder.join(format!("{durability}.db")))?;
+        database.set_synchronous(synchronous)?;
+        let bare = Arc::new(BareCommits { database: Mutex::new(database), bytes });
+        // What the disk leaves room for: with nothing but a bare commit in it, a superstep cannot be quicker.
+        let (mut pair, mut floor) = (Pair::default(), Pair::default());
+        // A disk has its moods: short turns let both sides meet the same ones.
+        for round in 0..ROUNDS * 4 {
+            let start = Instant::now();
+            for _ in 0..DURABLE_STEPS {
+                bare.commit();
+            }
+            pair.base.push(start.elapsed() / DURABLE_STEPS);
+            floor.base.extend(pair.base.last());
+            let executor = Executor { node: node.clone(), bare: Some(Arc::clone(&bare)) };
+            let memory = Arc::new(MemoryStore::new());
+            let run = format!("floor{round}");
+            floor
+                .ours
+                .push(supersteps_by(executor, memory, &run, "sync", Writing::Inline, DURABLE_STEPS).await?);
+            let run = format!("{durability}{round}");
+            pair.ours.push(
+                supersteps(node, Arc::clone(&store), &run, durability, Writing::Thread, DURABLE_STEPS)
+                    .await?,
+            );
+        }
+        table.row(what, "one bare SQLite commit of its bytes", &pair, limit);
+        if synchronous == Synchronous::Full {
+            table.row("the same in memory, with that bare commit in it", "that bare commit", &floor, None);
+        }
+    }
+    Ok(())
+}
+
+/// The bytes that one superstep of the loop stores.
+async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
+    let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
+    supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline, STEPS).await?;
+    let records = store.checkpoints("bytes", "", Some(u64::from(STEPS) / 2), 1)?;
+    let record = records.first().context("a run of the loop has checkpoints")?;
+    let mut bytes = record.body.as_bytes().to_vec();
+    bytes.extend_from_slice(record.digest.as_bytes());
+    bytes.extend_from_slice(record.key_id.as_bytes());
+    bytes.extend_from_slice(record.signature.as_bytes());
+    for value in &record.values {
+        bytes.extend_from_slice(value.channel.as_bytes());
+        bytes.extend_from_slice(value.json.as_bytes());
+    }
+    Ok(bytes)
+}
