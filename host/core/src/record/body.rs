@@ -679,6 +679,10 @@ pub struct StatusRecord {
     /// What the hooks that follow the run's end have come to: no checkpoint comes after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooked: Vec<HookSummary>,
+    /// Fuel of the hooks that were asked about the run since the checkpoint, as far as it counts for what tasks are set
+    /// aside.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hooks_fuel: u64,
     /// The hooks of this boundary have had their say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hooks_passed: bool,

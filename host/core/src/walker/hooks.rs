@@ -39,6 +39,9 @@ pub struct HookSpec {
 pub(super) struct Hooks {
     /// Fuel of the hooks that were asked about the run since the newest boundary.
     pub(super) fuel: u64,
+    /// As much of it as was used when the run was last taken up, and by hooks that were asked since: what tasks are set
+    /// aside follows from this, so that a crash while hooks are asked changes none of it.
+    pub(super) counted: u64,
     /// What is due at the newest boundary.
     pub(super) planned: Vec<PlannedHook>,
     /// The hooks of the newest boundary have had their say.
@@ -462,7 +465,9 @@ impl Walker {
             .collect();
         match subject {
             Subject::Run => {
-                self.hooks.fuel = self.hooks.fuel.max(record.fuel_total.saturating_sub(self.fuel));
+                let used = record.fuel_total.saturating_sub(self.fuel);
+                self.hooks.fuel = self.hooks.fuel.max(used);
+                self.hooks.counted = self.hooks.counted.max(used);
                 for warning in raised {
                     self.warn_once(warning);
                 }
@@ -521,7 +526,7 @@ impl Walker {
     /// At a new boundary: what has come to something is history.
     pub(super) fn begin_boundary_of_hooks(&mut self) {
         self.fuel = self.fuel_so_far();
-        self.hooks.fuel = 0;
+        (self.hooks.fuel, self.hooks.counted) = (0, 0);
         let results = std::mem::take(&mut self.hooks.results);
         self.hooks.unwritten.extend(results.values().map(HookSummary::of));
         self.hooks.planned.clear();
@@ -534,6 +539,7 @@ impl Walker {
     pub(super) fn carry_hooks(&mut self, of: &Self) {
         self.hooks = Hooks {
             fuel: of.hooks.fuel,
+            counted: of.hooks.counted,
             results: of.hooks.results.clone(),
             unwritten: of.hooks.unwritten.clone(),
             max_steps: of.hooks.max_steps,
@@ -557,6 +563,7 @@ impl Walker {
         }
         self.hooks = Hooks {
             fuel: fuel - self.fuel,
+            counted: status.map_or(0, |status| status.hooks_fuel),
             planned,
             passed: status.is_some_and(|status| status.hooks_passed),
             resumes: status.map_or(0, |status| status.resumes),

@@ -438,7 +438,7 @@ impl Walker {
             self.interrupts = self.pending.interrupts(&self.graph);
         }
         self.recovered = false;
-        self.pending.begin();
+        self.begin_counting();
         if self.setup.durability == Durability::Exit {
             let tasks: Vec<Arc<str>> = self.pending.0.keys().cloned().collect();
             for task in &tasks {

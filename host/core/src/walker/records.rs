@@ -261,6 +261,7 @@ impl Walker {
             dispatch: self.dispatch,
             error: self.error.clone(),
             hooked: self.hooked_at_the_end(),
+            hooks_fuel: self.hooks.counted,
             hooks_passed: self.hooks.passed,
             interrupts: self.interrupts.clone(),
             max_steps: self.hooks.max_steps,

@@ -289,7 +289,7 @@ impl Walker {
         }
         self.take_answers(now, answered, self.setup.durability != Durability::Exit, fx);
         if !self.recovered {
-            self.pending.begin();
+            self.begin_counting();
         }
         if self.setup.durability != Durability::Exit {
             self.write_status(now, fx);
@@ -310,6 +310,12 @@ impl Walker {
         self.at = now;
         self.unwritten = Some(Source::Inputs);
         self.reach_boundary(fx);
+    }
+
+    /// The run stops, or is taken up: what tasks are set aside from here on follows from what is used up by now.
+    pub(super) fn begin_counting(&mut self) {
+        self.pending.begin();
+        self.hooks.counted = self.hooks.fuel;
     }
 
     /// Drops what the superstep under way had come to; what it used stays counted.

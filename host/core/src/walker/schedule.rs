@@ -427,8 +427,8 @@ impl Walker {
     /// is not enough for all: a wide superstep gives each task less, and none nothing.
     fn reserve(&self, superstep: &mut Superstep) {
         let used: u64 = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
-        let mut left =
-            self.setup.manifest.run_limits().fuel.saturating_sub(self.fuel_so_far().saturating_add(used));
+        let spent = self.fuel.saturating_add(self.hooks.counted).saturating_add(used);
+        let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(spent);
         let (for_hooks, retries) = self.fuel_of_error_hooks();
         let takes_part = |task: &Task| {
             let has_failed = matches!(

@@ -6,10 +6,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::graphs::{Sketch, build, sketches};
-use super::simulation::{Simulation, setup};
+use super::simulation::{Simulation, Stored, setup};
+use crate::capability::Manifest;
 use crate::graph::Durability;
+use crate::limits::RunLimits;
 use crate::node::{Category, Failure, Outcome};
-use crate::record::{ErrorCode, Status};
+use crate::record::{ErrorCode, Record, Status};
 use crate::time::Timestamp;
 use crate::walker::{Effect, Event, HandleError, PersistId, Resume, RunTree, Summary, TaskReport, TimerId};
 
@@ -217,4 +219,74 @@ fn attempts_count_anew_after_a_resume_that_crashed() {
     simulation.walker = simulation.stored.restore(&graph, setup(&graph, Durability::Sync)).unwrap();
     assert_eq!(simulation.walker.summary().status, Status::Running);
     assert_eq!(fail(&mut simulation, Event::Resumed(Resume::default())), [1, 2]);
+}
+
+/// Fuel of hooks that are asked because a run stops is no reason to set less aside for a task that a crash at that moment
+/// has run again.
+#[test]
+fn hooks_that_a_crash_cut_short_change_no_share() {
+    let text = "{tool_type: graph, config: {start: [ask, fail], nodes: {ask: {action: {item_id: t/ask}}, fail: {action: \
+                {item_id: t/fail}}}, hooks: [{id: one, event: interrupt, action: {item_id: t/hook}}, {id: two, event: \
+                interrupt, action: {item_id: t/hook}}]}}";
+    let graph = Arc::new(crate::document::load("hooks.yaml", text, "t/hooks").unwrap().graph);
+    let setup = || {
+        let mut setup = setup(&graph, Durability::Sync);
+        let run = RunLimits { fuel: 1_000, ..setup.manifest.run_limits() };
+        setup.manifest = Arc::new(Manifest::clone(&setup.manifest).with_run_limits(run));
+        setup
+    };
+    // Gives what the task that fails might use each time, until `stop` of the hooks have been stored.
+    let walk = |walker: RunTree, stored: &mut Stored, first: Event, stop: usize| {
+        let mut simulation =
+            Simulation::with(Arc::clone(&graph), walker, stored.clone(), 0, 0, Durability::Sync);
+        let (mut waiting, mut shares, mut hooks) = (vec![first], Vec::new(), 0);
+        while let Some(event) = waiting.pop() {
+            for effect in simulation.walker.handle(Timestamp(1), event).unwrap() {
+                match effect {
+                    Effect::RunTask(spec) => {
+                        let result = if spec.item_id == "t/ask" {
+                            Ok(Outcome::Interrupt(json!("?")))
+                        } else {
+                            shares.push(spec.limits.fuel);
+                            Err(Failure::new(Category::Permanent, "broken"))
+                        };
+                        let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
+                        let report = TaskReport::new(result, 1);
+                        waiting.insert(0, Event::TaskDone { task, attempt, report });
+                    }
+                    Effect::RunHook(spec) => {
+                        let report = TaskReport::new(Ok(Outcome::Result(json!(null))), 100);
+                        let hook = spec.call.activation.task.as_str().into();
+                        waiting.insert(0, Event::HookDone { hook, report });
+                    }
+                    Effect::Persist(persist) => {
+                        hooks += usize::from(matches!(persist.record, Record::Hook(_)));
+                        waiting.insert(0, Event::Persisted(persist.id));
+                        simulation.stored.commit(*persist);
+                        if hooks == stop {
+                            stored.clone_from(&simulation.stored);
+                            return shares;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        stored.clone_from(&simulation.stored);
+        shares
+    };
+    for stop in [1, 2] {
+        let mut stored = Stored::default();
+        let before = walk(RunTree::new(Arc::clone(&graph), setup()), &mut stored, Event::Started, stop);
+        let restored = stored.restore(&graph, setup()).unwrap();
+        assert_eq!(restored.summary().status, Status::Running);
+        let after = walk(restored, &mut stored, Event::Resumed(Resume::default()), usize::MAX);
+        assert_eq!((before, after), (vec![500], vec![500]), "after {stop} hooks");
+        // Once the run has stopped, all that was used counts.
+        let restored = stored.restore(&graph, setup()).unwrap();
+        let summary = restored.summary();
+        assert_eq!((summary.status, summary.fuel), (Status::Failed, 202));
+        let answers = super::simulation::answers(&summary.interrupts);
+        assert_eq!(walk(restored, &mut stored, Event::Resumed(answers), usize::MAX), [399]);
+    }
 }
