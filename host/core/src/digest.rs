@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// Digests a sequence of fields under a domain. Every field is preceded by its length, so that no two sequences of
 /// fields run into the same bytes.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct DomainHasher(Sha256);
 
 impl DomainHasher {

@@ -38,6 +38,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Adds a root; it takes the place of an earlier one of that name.
+    #[inline]
     #[must_use]
     pub fn with(mut self, name: &'a str, root: Root<'a>) -> Self {
         match self.roots.iter_mut().find(|(known, _)| *known == name) {

@@ -49,7 +49,7 @@ impl Walker {
     ) -> Result<Vec<Effect>, HandleError> {
         let mut fx = Vec::new();
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
-        let Some(&at) = superstep.by_id.get(task) else { return Err(illegal("there is no such task")) };
+        let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
         let found = &mut superstep.tasks[at];
         if !matches!(found.state, TaskState::Running) {
             return Err(illegal("that task is not running"));
@@ -81,7 +81,7 @@ impl Walker {
     /// A task of the superstep under way.
     pub(super) fn task(&self, id: &str) -> Option<&Task> {
         let superstep = self.superstep.as_ref()?;
-        superstep.by_id.get(id).map(|at| &superstep.tasks[*at])
+        superstep.find(id).map(|at| &superstep.tasks[at])
     }
 
     /// What the tasks of the superstep under way, and those that are left of it, have accounted for their child runs.

@@ -200,10 +200,16 @@ impl Walker {
         for (place, active) in superstep.activated.iter().enumerate() {
             let node = self.graph.node(active.node);
             let mut write = |channel: &str, value: Value| {
-                writes.entry(channel.to_owned()).or_default().push(Write { node: active.node, value });
+                let write = Write { node: active.node, value };
+                match writes.get_mut(channel) {
+                    Some(known) => known.push(write),
+                    None => {
+                        writes.insert(channel.to_owned(), vec![write]);
+                    }
+                }
             };
             let result = &results[place];
-            for (channel, value) in result.assigned {
+            for ((channel, _), value) in node.assign.iter().zip(result.assigned) {
                 write(channel, value.clone());
             }
             for task in &superstep.tasks[active.tasks.clone()] {
@@ -406,5 +412,5 @@ pub(super) struct NodeResult<'a> {
     /// What its edges and its `collect` read.
     pub(super) value: Cow<'a, Value>,
     /// What its `assign` writes.
-    assigned: &'a [(String, Value)],
+    assigned: &'a [Value],
 }

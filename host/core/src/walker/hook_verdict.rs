@@ -244,7 +244,7 @@ impl Walker {
             }
             Subject::Task(task) => {
                 let Some(superstep) = &mut self.superstep else { return };
-                let Some(&at) = superstep.by_id.get(task) else { return };
+                let Some(at) = superstep.find(task) else { return };
                 superstep.tasks[at].warnings.extend(meaningless);
                 self.after_failure(at, verdict, now, fx);
             }

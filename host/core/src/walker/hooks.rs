@@ -292,7 +292,7 @@ impl Walker {
             visit: 1,
             argument: None,
             answers: Vec::new(),
-            idempotency_key: self.setup.idempotency_key(&planned.call),
+            idempotency_key: self.digests.idempotency_key(&planned.call),
         };
         let call = TaskSpec {
             graph: Arc::clone(&self.graph),
@@ -306,7 +306,7 @@ impl Walker {
             activation,
             limits: TaskLimits { fuel, ..dispatch.limits },
             clock: self.at,
-            seed: self.setup.task_seed(&planned.call),
+            seed: self.digests.seed(&planned.call),
         };
         HookSpec { event: planned.event, hook: planned.hook.clone(), layer: planned.layer, call }
     }
@@ -317,7 +317,7 @@ impl Walker {
         match subject {
             Subject::Task(task) => {
                 let Some(superstep) = &self.superstep else { return 0 };
-                superstep.by_id.get(task).map_or(0, |at| superstep.tasks[*at].reserved)
+                superstep.find(task).map_or(0, |at| superstep.tasks[at].reserved)
             }
             Subject::Run => {
                 let under_way = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
@@ -414,7 +414,7 @@ impl Walker {
             Subject::Task(task) => self
                 .superstep
                 .as_ref()
-                .and_then(|superstep| Some(superstep.tasks[*superstep.by_id.get(task)?].used.fuel))
+                .and_then(|superstep| Some(superstep.tasks[superstep.find(task)?].used.fuel))
                 .unwrap_or(0),
         };
         let ((result, control), failure) = match answer {
@@ -474,8 +474,8 @@ impl Walker {
             }
             Subject::Task(task) => {
                 let Some(superstep) = &mut self.superstep else { return };
-                let Some(at) = superstep.by_id.get(task) else { return };
-                let task = &mut superstep.tasks[*at];
+                let Some(at) = superstep.find(task) else { return };
+                let task = &mut superstep.tasks[at];
                 let more = record.fuel_total.saturating_sub(task.used.fuel);
                 task.used.fuel += more;
                 task.reserved = task.reserved.saturating_sub(more);

@@ -11,7 +11,7 @@ use super::hook_verdict::LimitCode;
 use super::hooks::Hooks;
 use super::routes::{Fired, Step};
 use super::schedule::{Prepared, limit};
-use super::setup::{CheckpointRef, HandleError, Setup, Summary};
+use super::setup::{CheckpointRef, HandleError, Setup, Summary, TaskDigests};
 use super::superstep::{Pending, Superstep, TaskState};
 use super::telling::Telling;
 use crate::digest::Digest;
@@ -34,6 +34,7 @@ pub const TIME_LIMIT: &str = "the run's time limit";
 pub struct Walker {
     pub(super) graph: Arc<Graph>,
     pub(super) setup: Setup,
+    pub(super) digests: TaskDigests,
     /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
     pub(super) path: String,
     pub(super) prepared: Vec<Prepared>,
@@ -138,6 +139,7 @@ impl Walker {
         }
         let mut walker = Self {
             channels,
+            digests: TaskDigests::new(&setup),
             prepared: Vec::new(),
             uses_context: uses_context(&graph),
             inputs_digest: super::setup::inputs_digest(&setup.inputs),
@@ -349,7 +351,7 @@ impl Walker {
                     return;
                 }
                 let Some(superstep) = &mut self.superstep else { return };
-                let Some(&at) = superstep.by_id.get(task) else { return };
+                let Some(at) = superstep.find(task) else { return };
                 let found = &mut superstep.tasks[at];
                 if matches!(found.state, TaskState::Backoff { .. }) && found.attempt + 1 == *attempt {
                     found.state = TaskState::Waiting;

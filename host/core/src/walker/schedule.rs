@@ -173,7 +173,6 @@ impl Walker {
             number,
             activated: Vec::with_capacity(self.next.len()),
             tasks: Vec::with_capacity(self.next.len()),
-            by_id: BTreeMap::new(),
             ready: BTreeSet::new(),
             running: 0,
             open: 0,
@@ -220,7 +219,6 @@ impl Walker {
             if !task.state.is_settled() {
                 superstep.open += 1;
             }
-            superstep.by_id.insert(Arc::clone(&task.id), at);
         }
         Ok(superstep)
     }
@@ -584,7 +582,9 @@ impl Walker {
         }
         task.state = TaskState::Running;
         // An attempt of that number that was given up has been told of by now, or never will be.
-        self.aborted.remove(&(Arc::clone(&task.id), attempt));
+        if !self.aborted.is_empty() {
+            self.aborted.remove(&(Arc::clone(&task.id), attempt));
+        }
         superstep.running += 1;
         let params = match params {
             Ok(params) => params,
@@ -602,7 +602,7 @@ impl Walker {
             return self.accept(now, at, Outcome::Result(params), fx);
         }
         let identity = &self.setup.identity;
-        let seed = self.setup.task_seed(&task.id);
+        let seed = self.digests.seed(&task.id);
         let argument = task.item.as_deref().or(argument.as_deref()).cloned();
         let activation = Activation {
             run_id: identity.run.clone(),
@@ -616,7 +616,7 @@ impl Walker {
             visit,
             argument,
             answers: task.answers.clone(),
-            idempotency_key: self.setup.idempotency_key(&task.id),
+            idempotency_key: self.digests.idempotency_key(&task.id),
         };
         fx.push(Effect::RunTask(Box::new(TaskSpec {
             path: self.path_of(&node.name),

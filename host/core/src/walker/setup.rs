@@ -76,16 +76,33 @@ impl Setup {
     pub fn default_seed(graph: &Graph, inputs: &Value) -> Digest {
         DomainHasher::new("graph-host/seed/v1").digest(&graph.digest).digest(&inputs_digest(inputs)).finish()
     }
+}
 
-    /// Where the randomness of a task, or of a hook's call, comes from: the same for every attempt.
-    pub(super) fn task_seed(&self, task: &str) -> Digest {
-        DomainHasher::new("graph-host/task-seed/v1").digest(&self.seed).field(task.as_bytes()).finish()
+/// What tasks, and calls of hooks, are told that is the same for every attempt of theirs. What it begins with is the same
+/// for all of a run, and digested once.
+#[derive(Clone, Debug)]
+pub(super) struct TaskDigests {
+    seed: DomainHasher,
+    idempotency: DomainHasher,
+}
+
+impl TaskDigests {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let run = setup.identity.run.as_bytes();
+        Self {
+            seed: DomainHasher::new("graph-host/task-seed/v1").digest(&setup.seed),
+            idempotency: DomainHasher::new("graph-host/idempotency/v1").field(run),
+        }
     }
 
-    /// What a task, or a hook's call, sends along with effects that must not happen twice: the same for every attempt.
+    /// Where the randomness of a task comes from.
+    pub(super) fn seed(&self, task: &str) -> Digest {
+        self.seed.clone().field(task.as_bytes()).finish()
+    }
+
+    /// What a task sends along with effects that must not happen twice.
     pub(super) fn idempotency_key(&self, task: &str) -> String {
-        let key = DomainHasher::new("graph-host/idempotency/v1").field(self.identity.run.as_bytes());
-        key.field(task.as_bytes()).finish().hex()
+        self.idempotency.clone().field(task.as_bytes()).finish().hex()
     }
 }
 

@@ -26,8 +26,6 @@ pub(super) struct Superstep {
     pub(super) activated: Vec<Activated>,
     /// The tasks of all of them.
     pub(super) tasks: Vec<Task>,
-    /// Tasks by id.
-    pub(super) by_id: BTreeMap<Arc<str>, usize>,
     /// Tasks that may start as soon as there is room.
     pub(super) ready: BTreeSet<usize>,
     /// How many attempts are running.
@@ -50,7 +48,7 @@ pub(super) struct Activated {
     /// Tasks before this one have been released, or will never be.
     pub(super) reached: usize,
     /// What the `assign` of a `foreach` came to, once all its items have settled.
-    pub(super) assigned: Option<Result<Vec<(String, Value)>, Failure>>,
+    pub(super) assigned: Option<Result<Vec<Value>, Failure>>,
 }
 
 /// A task.
@@ -154,8 +152,8 @@ pub(super) enum TaskState {
 pub(super) struct Answer {
     /// The answer itself: a result or a command.
     pub(super) outcome: Arc<Outcome>,
-    /// The writes that the node's `assign` makes of a result.
-    pub(super) assigned: Vec<(String, Value)>,
+    /// What the node's `assign` makes of a result, in its order.
+    pub(super) assigned: Vec<Value>,
 }
 
 impl Task {
@@ -177,6 +175,12 @@ impl Superstep {
     /// Whether every task has settled.
     pub(super) const fn is_settled(&self) -> bool {
         self.open == 0
+    }
+
+    /// The place of a task, which is the ordinal in its id.
+    pub(super) fn find(&self, id: &str) -> Option<usize> {
+        let at = usize::try_from(ordinal(id)).ok()?;
+        self.tasks.get(at).filter(|task| *task.id == *id).map(|_| at)
     }
 
     /// What remains of the superstep when it does not commit.

@@ -26,11 +26,11 @@ impl Walker {
         report: TaskReport,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        if self.aborted.remove(&(Arc::clone(task), attempt)) {
+        if !self.aborted.is_empty() && self.aborted.remove(&(Arc::clone(task), attempt)) {
             return Ok(());
         }
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
-        let Some(&at) = superstep.by_id.get(task) else { return Err(illegal("there is no such task")) };
+        let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
         let found = &mut superstep.tasks[at];
         if !matches!(found.state, TaskState::Running) || found.attempt != attempt {
             return Err(illegal("that attempt is not running"));
@@ -120,7 +120,7 @@ impl Walker {
         item: Option<&Value>,
         result: &Value,
         warnings: &mut Vec<String>,
-    ) -> Result<Vec<(String, Value)>, Failure> {
+    ) -> Result<Vec<Value>, Failure> {
         let context = self.context(node, active);
         let variable = match &node.kind {
             NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
@@ -129,10 +129,7 @@ impl Walker {
         let scope = self
             .scope(&context, active.argument.as_deref(), variable.zip(item))
             .with("result", crate::template::Root::Value(result));
-        let values = node.assign.iter().map(|(channel, template)| {
-            Ok((channel.clone(), self.evaluate(template, &scope, node, warnings)?))
-        });
-        values.collect()
+        node.assign.iter().map(|(_, template)| self.evaluate(template, &scope, node, warnings)).collect()
     }
 
     fn check_command<'a>(

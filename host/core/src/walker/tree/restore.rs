@@ -73,7 +73,7 @@ impl RunTree {
         let Ok(superstep) = walker.make_tasks(walker.step + 1, &mut walker.pending.clone()) else {
             return Ok(());
         };
-        let Some(found) = superstep.by_id.get(task).map(|at| &superstep.tasks[*at]) else { return Ok(()) };
+        let Some(found) = superstep.find(task).map(|at| &superstep.tasks[at]) else { return Ok(()) };
         let node = walker.graph.node(superstep.activated[found.activated].node);
         let Some(graph) =
             found.dispatch.as_ref().and_then(|dispatch| graph_of(&walker.setup.graphs, &dispatch.item_id))
