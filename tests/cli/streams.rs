@@ -306,3 +306,141 @@ fn a_stream_that_does_not_exist_is_refused() {
     );
     assert_eq!(place.run(&["runs", "events", "r"]).code, 9);
 }
+
+/// A graph that runs another one for each of two items, which emits, fails once and asks.
+fn nested() -> Place {
+    let place = Place::with_testkit();
+    place.graph(
+        "g.yaml",
+        "start: first\nnodes:\n  first: { assign: { ready: true }, next: each }\n  each: { type: foreach, over: [1, 2], as: n, collect: got, action: { item_id: t/inner, params: { n: \"${n}\" } } }\n",
+    );
+    place.graph(
+        ".ai/tools/t/inner.yaml",
+        r#"start: emit
+nodes:
+  emit: { action: { item_id: t/kit, params: { op: emit, name: tick, count: 1 } }, next: flaky }
+  flaky: { action: { item_id: t/kit, params: { op: fail, category: transient, message: down } }, retry: { max_attempts: 2, initial_interval: 1ms, jitter: false }, on_error: ask }
+  ask: { action: { item_id: t/kit, params: { op: interrupt, payload: "Go on?" } }, assign: { n: "${inputs.n}" } }
+"#,
+    );
+    place
+}
+
+#[test]
+fn what_happens_in_graphs_inside_is_told_with_its_namespace() {
+    let place = nested();
+    let first = place.run(&[&RUN[..], &["--stream", "debug"]].concat());
+    assert_eq!(first.code, 6, "{}", first.stderr);
+    let answers = ["--answer", "2.0/3.0/0=yes"];
+    let second = place.run(&[&["resume", "r"][..], &answers, &["--stream", "debug"]].concat());
+    let asked = lines(&first.stdout);
+    let asked: Vec<_> = asked.iter().filter(|line| line["kind"] == "interrupt").collect();
+    assert!(!asked.is_empty(), "{}", first.stdout);
+    assert!([0, 6].contains(&second.code), "{}", second.stderr);
+    let third = place.run(&["resume", "r", "--answer", "yes", "--stream", "debug"]);
+    assert_eq!(third.code, 0, "{}", third.stderr);
+
+    let live: Vec<_> = [first, second, third].iter().flat_map(|ran| lines(&ran.stdout)).collect();
+    let offsets: Vec<_> = live.iter().map(|line| line["offset"].as_u64().unwrap()).collect();
+    assert_eq!(offsets, (1..=live.len() as u64).collect::<Vec<_>>());
+    let mut stored = live.clone();
+    for line in &mut stored {
+        line.as_object_mut().unwrap().retain(|key, _| line_is_stored(key));
+    }
+    assert_eq!(events(&place, &[]), stored);
+    // Each kind of line is there for both runs inside, under the task that started them.
+    for namespace in ["2.0", "2.1"] {
+        for kind in
+            ["run", "superstep", "custom", "retry", "task", "update", "values", "commit", "interrupt", "end"]
+        {
+            let there = live.iter().any(|line| line["namespace"] == namespace && line["kind"] == kind);
+            assert!(there, "{kind} of {namespace}");
+        }
+    }
+    let states = events(&place, &["--stream", "values"]);
+    let inner: Vec<_> = states.iter().filter(|line| line["namespace"] == "2.1").collect();
+    assert_eq!(inner.last().unwrap()["state"]["n"], 2, "{inner:?}");
+    // The run at the top alone has the same numbers, with gaps.
+    let top = events(&place, &["--namespaces", "top"]);
+    let of_top = |lines: &[Value]| -> Vec<Value> {
+        lines.iter().filter(|line| line["namespace"] == "").cloned().collect()
+    };
+    assert_eq!(top, of_top(&stored));
+    assert!(!top.is_empty() && top.len() < stored.len());
+    let again =
+        place.run(&[&RUN[..5], &["--run-id", "s", "--stream", "events", "--namespaces", "top"]].concat());
+    let again = lines(&again.stdout);
+    assert!(again.iter().all(|line| line["namespace"] == "") && again.len() > 3, "{again:?}");
+    assert_eq!(place.run(&[&RUN[..], &["--namespaces", "top"]].concat()).code, 2, "it is for a stream");
+}
+
+#[test]
+fn a_watcher_is_shown_what_the_run_itself_shows() {
+    let place = nested();
+    let ran = place.run(&RUN);
+    let watched = place.run(&["runs", "watch", "r"]);
+    assert_eq!((ran.code, watched.code), (6, 6), "{}", watched.stderr);
+    // But for the first line, which tells of components and signatures, and how graphs inside take turns.
+    let told = |text: &str| {
+        let mut lines: Vec<_> = text.lines().skip(1).map(|line| line.trim_end().to_owned()).collect();
+        lines.retain(|line| !line.starts_with("  inside:") && !line.starts_with("warning:"));
+        lines.sort();
+        lines
+    };
+    let verdict = |line: &String| line.contains("interrupted:");
+    let (mut own, mut seen) = (told(&ran.stderr), told(&watched.stderr));
+    assert!(own.iter().any(verdict) && seen.iter().any(verdict), "{seen:?}");
+    own.retain(|line| !verdict(line));
+    seen.retain(|line| !verdict(line));
+    assert_eq!(seen, own, "{}\n{}", ran.stderr, watched.stderr);
+    assert!(seen.iter().any(|line| line.contains("each ┆    1  emit")), "{seen:?}");
+    assert!(seen.iter().any(|line| line.contains("↻ flaky attempt 2")), "{seen:?}");
+
+    // It goes on from a number, as lines with the document behind them.
+    let all = events(&place, &["--stream", "events"]);
+    let from = all[4]["offset"].to_string();
+    let ran = place.run(&["runs", "watch", "r", "--json", "--stream", "events", "--from", &from]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    let found = lines(&ran.stdout);
+    let (document, rest) = found.split_last().unwrap();
+    assert_eq!(rest, &all[4..]);
+    assert_eq!((&document["run_id"], &document["status"]), (&json!("r"), &json!("interrupted")));
+    let late = place.run(&["runs", "watch", "r", "--from", &(events(&place, &[]).len() + 1).to_string()]);
+    assert!(!late.stderr.contains("emit"), "{}", late.stderr);
+    assert_eq!(place.run(&["runs", "watch", "r", "--from", "0"]).code, 2);
+    let beyond = place.run(&["runs", "watch", "r", "--from", "100000"]);
+    assert!(beyond.code == 2 && beyond.stderr.contains("entries so far"), "{}", beyond.stderr);
+}
+
+#[test]
+fn a_fork_that_goes_on_streams_as_a_resume_does() {
+    let place = place();
+    assert_eq!(place.run(&RUN).code, 6);
+    let fork = ["runs", "fork", "r", "--at", "step:2", "--run-id", "f"];
+    let go = ["--go", "--stream", "debug", "--answer", "yes", "--json", "--max-steps", "9"];
+    let ran = place.run(&[&fork[..], &go].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let live = lines(&ran.stdout);
+    let (document, live) = live.split_last().unwrap();
+    assert_eq!((&document["run_id"], &document["state"]["answer"]), (&json!("f"), &json!("yes")));
+    assert!(live.iter().any(|line| line["kind"] == "interrupt"), "{live:?}");
+    let followed = place.run(&[
+        "runs",
+        "events",
+        "f",
+        "--after",
+        &(live[0]["offset"].as_u64().unwrap() - 1).to_string(),
+    ]);
+    assert_eq!(lines(&followed.stdout).len(), live.len());
+    let refused = place.run(&["runs", "fork", "r", "--stream", "debug"]);
+    assert!(refused.code == 2 && refused.stderr.contains("add --go"), "{}", refused.stderr);
+    for option in ["--detach", "--max-steps=3", "--answer=x", "--sign-with=k", "--accept-changes"] {
+        assert_eq!(place.run(&["runs", "fork", "r", option]).code, 2, "{option}");
+    }
+    let at_once = place.run(
+        &[&["runs", "fork", "r", "--run-id", "g"][..], &["--go", "--detach", "--answer", "yes"]].concat(),
+    );
+    assert_eq!(at_once.code, 0, "{}", at_once.stderr);
+    assert_eq!(place.run(&["runs", "wait", "g", "--timeout", "60s"]).code, 0);
+    assert_eq!(place.json(&["runs", "list"]).0["runs"].as_array().unwrap().len(), 3);
+}

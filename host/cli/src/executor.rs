@@ -29,14 +29,12 @@ use crate::output::{self, Output, printable, styled};
 use crate::preflight::{Plan, PlannedId, Scope};
 use crate::primaries::{Primaries, Request, journal as items};
 use crate::replay::Tape;
-use crate::report::one_line;
+use crate::report::event_line;
 
 /// An attempt that is over sooner than this is done by the driver's own thread.
 const BRIEF: Duration = Duration::from_micros(60);
 /// How long the engine has to end a call whose time is over.
 const GRACE: Duration = Duration::from_millis(100);
-/// How much of an event is shown.
-const EVENT_CHARACTERS: usize = 300;
 /// The weight of the newest call in what is expected of the next one, as a shift.
 const NEWEST: u32 = 2;
 
@@ -451,13 +449,7 @@ impl Shared {
 
     fn show_event(&self, spec: &TaskSpec, event: &EventRecord) {
         if !self.quiet {
-            self.output.note(format_args!(
-                "      {} {}: {} {}",
-                styled(output::DIM, "event"),
-                printable(&spec.path),
-                printable(&event.name),
-                one_line(&event.payload.to_string(), EVENT_CHARACTERS)
-            ));
+            self.output.note(event_line(&spec.path, &event.name, &event.payload));
         }
     }
 

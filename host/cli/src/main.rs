@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let output = Output::new(cli.json).in_lines(cli.command.streams());
+    let output = Output::new(cli.json).in_lines(cli.command.streams(cli.json));
     let compiler = graph_host::compiling::by_this_program();
     let ended =
         Context::new(cli.json, compiler).and_then(|context| cli.command.run(&Context { output, ..context }));

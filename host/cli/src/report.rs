@@ -12,6 +12,9 @@ use crate::driver::Observer;
 use crate::exit::Exit;
 use crate::output::{self, Output, printable, styled};
 
+/// How much of an event is shown.
+const EVENT_CHARACTERS: usize = 300;
+
 /// The JSON document of a run.
 pub fn document(run: &str, graph: &str, summary: &Summary) -> Value {
     json!({
@@ -235,6 +238,17 @@ pub fn step_line(step: u64, names: &[String], fuel: u64, took: Option<&str>, cha
         let _ = write!(line, "  {}", styled(output::DIM, changed));
     }
     line
+}
+
+/// A line about what a component has emitted.
+pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
+    format!(
+        "      {} {}: {} {}",
+        styled(output::DIM, "event"),
+        printable(path),
+        printable(name),
+        one_line(&payload.to_string(), EVENT_CHARACTERS)
+    )
 }
 
 /// A line about a hook that has changed how the run goes on, or failed; nothing about others.

@@ -54,10 +54,11 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether it makes stdout a stream of JSON lines.
-    pub(crate) fn streams(&self) -> bool {
+    pub(crate) fn streams(&self, json: bool) -> bool {
         match self {
             Self::Run(args) => args.observe.streams(),
             Self::Resume(args) => args.observe.streams(),
+            Self::Runs(args) => args.streams(json),
             _ => false,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use graph_host::context::Context;
 use graph_host::driver::Observers;
 use graph_host::error::Result;
-use graph_host::stream::{Kinds, LiveStream, StreamKind};
+use graph_host::stream::{Kinds, LiveStream, Namespaces, StreamKind};
 use graph_host::telemetry::{self, Config, Telemetry};
 use graph_store::CheckpointStore;
 
@@ -16,6 +16,9 @@ pub(crate) struct Args {
     /// last line
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
+    /// With --stream: whether what happens in graphs inside the graph is told, too
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "all", requires = "stream")]
+    namespaces: Namespaces,
     /// Send traces and metrics to an OpenTelemetry collector, as <http://localhost:4318>; the OTEL_* variables do as well
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
@@ -25,6 +28,11 @@ impl Args {
     /// Whether stdout is a stream of lines.
     pub(crate) fn streams(&self) -> bool {
         !self.stream.is_empty()
+    }
+
+    /// Whether anybody is to be told.
+    pub(crate) fn is_used(&self) -> bool {
+        self.streams() || self.otlp.is_some()
     }
 
     /// What a process in the background gets of it.
@@ -49,7 +57,8 @@ impl Args {
     ) -> Result<Observers> {
         let mut observers = Observers::default();
         if self.streams() {
-            observers.push(LiveStream::new(store, run, Kinds::or_all(&self.stream), context.output)?);
+            let kinds = Kinds::or_all(&self.stream).of(self.namespaces);
+            observers.push(LiveStream::new(store, run, kinds, context.output)?);
         }
         if let Some(telemetry) = telemetry {
             observers.push(telemetry.observer(run, graph));

@@ -99,7 +99,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     if herald.is_some() {
         detach::outlive_terminal();
     }
-    let mut new_inputs = match (&args.inputs, args.input.is_empty()) {
+    let new_inputs = match (&args.inputs, args.input.is_empty()) {
         (None, true) => None,
         (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
     };
@@ -125,29 +125,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     for notice in &resumable.plan_notices {
         output.warn(notice);
     }
-    let mut detach = args.detach;
-    if let Some(new) = &mut new_inputs {
-        detach |= of_this_run(new, &resumable)?;
-        if detach && args.observe.streams() {
-            return Err(Error::usage(
-                "`async` among the inputs lets the run go on in the background, and --stream is for one in the foreground",
-            )
-            .help("leave one of them out; `graph-host runs events RUN --follow` streams a run in the background"));
-        }
-    }
-    // What was said about the run itself alone is no new input.
-    let new_inputs = new_inputs.filter(|new| !new.is_empty());
-    let inputs = match &new_inputs {
-        None => None,
-        Some(new) => {
-            let mut merged = resumable.inputs.clone();
-            merged.extend(new.clone());
-            match check_inputs(&resumable.graph, merged)?.inputs {
-                Value::Object(merged) => Some(merged),
-                other => return Err(Error::invalid(format!("the inputs are {other}, a mapping is needed"))),
-            }
-        }
-    };
+    let NewInputs { new: new_inputs, merged: inputs, detach } = new_inputs_of(new_inputs, &args, &resumable)?;
     let mut given = Given::new(args.answers.clone());
     if resumable.from_the_start && (!given.is_empty() || inputs.is_some()) {
         return Err(Error::usage(
@@ -209,6 +187,36 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     super::run::finish(&session, &resumable.graph.id, &summary, args.quiet, context)
 }
 
+/// New inputs of a run.
+struct NewInputs {
+    /// As they were given.
+    new: Option<Map<String, Value>>,
+    /// Over those that the run has.
+    merged: Option<Map<String, Value>>,
+    detach: bool,
+}
+
+fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Resumable) -> Result<NewInputs> {
+    let Some(mut new) = given else { return Ok(NewInputs { new: None, merged: None, detach: args.detach }) };
+    let detach = of_this_run(&mut new, resumable)? || args.detach;
+    if detach && args.observe.streams() {
+        return Err(Error::usage(
+            "`async` among the inputs lets the run go on in the background, and --stream is for one in the foreground",
+        )
+        .help("leave one of them out; `graph-host runs events RUN --follow` streams a run in the background"));
+    }
+    // What was said about the run itself alone is no new input.
+    if new.is_empty() {
+        return Ok(NewInputs { new: None, merged: None, detach });
+    }
+    let mut merged = resumable.inputs.clone();
+    merged.extend(new.clone());
+    match check_inputs(&resumable.graph, merged)?.inputs {
+        Value::Object(merged) => Ok(NewInputs { new: Some(new), merged: Some(merged), detach }),
+        other => Err(Error::invalid(format!("the inputs are {other}, a mapping is needed"))),
+    }
+}
+
 /// Takes what new inputs say about the run itself out of them; whether it goes on in the background. What it may use was
 /// settled when it began.
 fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bool> {
@@ -247,6 +255,7 @@ fn options(args: &Args) -> Vec<OsString> {
     if let Some(max_steps) = args.max_steps {
         options.push(format!("--max-steps={max_steps}").into());
     }
+    options.extend(args.later_answer.iter().map(|answer| format!("--later-answer={answer}").into()));
     options.extend(args.observe.for_background());
     options.extend(args.sign_with.iter().map(|key| format!("--sign-with={key}").into()));
     let flags = [("--accept-changes", args.accept_changes), ("--quiet", args.quiet)];

@@ -130,14 +130,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     if let Some(run) = &parameters.resume_run_id {
         return again::go_on(run, &args, given.clone(), &scene, context).await;
     }
-    if parameters.detached && (args.watch || args.observe.streams()) {
-        let option = if args.watch { "--watch" } else { "--stream" };
-        return Err(Error::usage(format!(
-            "`async` among the inputs runs the graph in the background, and {option} is for one in the foreground"
-        ))
-        .help("leave one of them out; `graph-host runs events RUN --follow` streams a run in the background"));
-    }
-    let detach = args.detach || parameters.detached;
+    let detach = in_background(&args, parameters.detached)?;
     scene.components.manifest = Arc::new(parameters.narrow(&scene.components.manifest, 0));
     let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     let suggest = scene.suggest_command(&args.graph, &args.sources);
@@ -157,12 +150,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     }
     let signed = standing_text(&scene.file.standing);
     let notices = plan.notices();
-    let unsigned: Vec<_> = plan
-        .items
-        .iter()
-        .filter(|(_, item)| item.as_ref().is_ok_and(|admitted| admitted.verified.standing().is_unsigned()))
-        .map(|(id, _)| format!("component `{id}` is not signed: nobody vouches for it (--allow-unsigned)"))
-        .collect();
+    let unsigned = unsigned(&plan);
     let items = plan.items.len() as u64;
     let inside: Vec<_> = scene
         .subgraphs
@@ -171,9 +159,6 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
         .collect();
 
-    if detach && args.store == StoreKind::Memory {
-        return Err(Error::usage("a run in memory lives in one process: it cannot go on in the background"));
-    }
     let telemetry = args.observe.telemetry()?;
     let home = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
     let store = stores::open(&home, args.store, context.home.identity()?, output)?;
@@ -226,6 +211,32 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     }
     let summary = ended?;
     finish(&session, &graph.id, &summary, args.quiet, context)
+}
+
+/// Whether the run goes on in the background: by `--detach`, or by what its inputs say.
+fn in_background(args: &Args, asked: bool) -> Result<bool> {
+    if asked && (args.watch || args.observe.streams()) {
+        let option = if args.watch { "--watch" } else { "--stream" };
+        return Err(Error::usage(format!(
+            "`async` among the inputs runs the graph in the background, and {option} is for one in the foreground"
+        ))
+        .help("leave one of them out; `graph-host runs events RUN --follow` streams a run in the background"));
+    }
+    let detach = args.detach || asked;
+    if detach && !args.plan && args.store == StoreKind::Memory {
+        return Err(Error::usage("a run in memory lives in one process: it cannot go on in the background"));
+    }
+    Ok(detach)
+}
+
+/// Warnings about components that nobody has signed.
+fn unsigned(plan: &Plan) -> Vec<String> {
+    let items = plan.items.iter();
+    let unsigned = items
+        .filter(|(_, item)| item.as_ref().is_ok_and(|admitted| admitted.verified.standing().is_unsigned()));
+    let told = unsigned
+        .map(|(id, _)| format!("component `{id}` is not signed: nobody vouches for it (--allow-unsigned)"));
+    told.collect()
 }
 
 /// Shows what a run has come to.

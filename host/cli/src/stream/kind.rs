@@ -21,20 +21,45 @@ pub enum StreamKind {
     Custom,
 }
 
-/// The streams that are wanted.
+/// Which runs of a tree of runs are told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Namespaces {
+    /// The run, and the graphs inside of it
+    #[default]
+    All,
+    /// The run at the top alone
+    Top,
+}
+
+/// What is wanted of a history: which streams, and of which namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kinds(BTreeSet<StreamKind>);
+pub struct Kinds {
+    streams: BTreeSet<StreamKind>,
+    namespaces: Namespaces,
+}
 
 impl Kinds {
     /// These, or with none all of them.
     pub fn or_all(kinds: &[StreamKind]) -> Self {
         let all = [StreamKind::Debug];
-        Self(if kinds.is_empty() { &all[..] } else { kinds }.iter().copied().collect())
+        let streams = if kinds.is_empty() { &all[..] } else { kinds }.iter().copied().collect();
+        Self { streams, namespaces: Namespaces::All }
+    }
+
+    /// The same, of these namespaces.
+    #[must_use]
+    pub fn of(self, namespaces: Namespaces) -> Self {
+        Self { namespaces, ..self }
+    }
+
+    /// Whether a namespace is wanted.
+    pub(super) fn want_namespace(&self, namespace: &str) -> bool {
+        self.namespaces == Namespaces::All || namespace.is_empty()
     }
 
     /// Whether everything is wanted.
     pub fn everything(&self) -> bool {
-        self.0.contains(&StreamKind::Debug)
+        self.streams.contains(&StreamKind::Debug)
     }
 
     /// Whether an entry is wanted.
@@ -54,7 +79,7 @@ impl Kinds {
             | Entry::Status { .. }
             | Entry::End { .. } => StreamKind::Events,
         };
-        self.everything() || self.0.contains(&stream)
+        self.everything() || self.streams.contains(&stream)
     }
 
     /// Whether whole states are wanted.

@@ -72,6 +72,10 @@ impl Reader {
             None => numbered.record.decode(),
         };
         let record = opened.map_err(|error| Error::integrity(error.to_string()))?;
+        if !self.kinds.want_namespace(&numbered.record.namespace) {
+            self.after = self.after.max(numbered.before + numbered.record.events);
+            return Ok(Vec::new());
+        }
         let around = Around { numbered, record: &record };
         let state = match &record {
             Record::Checkpoint(checkpoint) if self.kinds.want_values() => {

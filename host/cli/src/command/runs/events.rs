@@ -6,7 +6,7 @@ use std::time::Duration;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
-use graph_host::stream::{Kinds, Reader, StreamKind};
+use graph_host::stream::{Kinds, Namespaces, Reader, StreamKind};
 use graph_store::{CheckpointStore, Holder, RunRow};
 
 /// How often a run that is under way is looked at.
@@ -26,6 +26,9 @@ pub(super) struct Args {
     /// Only these, several with commas; without it, everything
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
+    /// Whether what happens in graphs inside the graph is told, too
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    namespaces: Namespaces,
 }
 
 pub(super) fn run(
@@ -44,7 +47,7 @@ pub(super) fn run(
     }
     // What another host has signed cannot be checked here; it can be shown.
     let key = context.home.verifying_identity(row.key)?;
-    let kinds = Kinds::or_all(&args.stream);
+    let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
     let mut reader = Reader::new(Arc::clone(store), &row.run_id, key, kinds, args.after);
     loop {
         // Asked before reading: what a run has written up to its stop is read after it.

@@ -1,28 +1,22 @@
 //! `graph-host runs fork`.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use graph_core::record::Place;
-use graph_core::walker::Resume;
-use graph_host::answers::Given;
 use graph_host::context::Context;
-use graph_host::driver::Observers;
-use graph_host::error::Result;
+use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
-use graph_host::output::{self, printable, styled};
-use graph_host::report::{self, Progress};
-use graph_host::resume;
-use graph_host::session::Session;
-use graph_host::thread::Thread;
+use graph_host::output::{self, styled};
+use graph_host::report;
 use graph_host::travel::{self, parse_place};
-use graph_store::CheckpointStore;
 use serde_json::{Value, json};
 
 use super::edit::{EditArgs, open};
+use crate::command::{observe, resume};
 
 /// Make a new run from a checkpoint of another one; with --go, run it again from there
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
@@ -41,12 +35,37 @@ pub(super) struct Args {
     /// With --go: use graph, manifest and components as they are now, where they have changed
     #[arg(long, requires = "go")]
     accept_changes: bool,
+    /// With --go: the new total of supersteps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "go")]
+    max_steps: Option<u64>,
+    /// With --go: an answer to a question that the fork will ask, in order; or NODE=ANSWER
+    #[arg(long = "answer", value_name = "ANSWER", requires = "go")]
+    answers: Vec<String>,
+    /// With --go: let the fork sign items of the project that the manifest names without wildcards, with one of your keys
+    #[arg(long, value_name = "KEY", requires = "go")]
+    sign_with: Option<String>,
+    /// With --go: go on in the background
+    #[arg(long, requires = "go", conflicts_with = "stream")]
+    detach: bool,
     /// Say nothing about the steps
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    observe: observe::Args,
+}
+
+impl Args {
+    /// Whether stdout is a stream of lines.
+    pub(super) fn streams(&self) -> bool {
+        self.observe.streams()
+    }
 }
 
 pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit> {
+    if !args.go && args.observe.is_used() {
+        return Err(Error::usage("--stream and --otlp are for a fork that goes on")
+            .help("add --go, or give them to `graph-host resume`"));
+    }
     context.block_on(carry_out(args, project, context))?
 }
 
@@ -54,63 +73,41 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
     let edit = args.edit.read()?;
     let (store, run) = open(project, &args.run, context)?;
     let place = args.at.unwrap_or(Place::Newest);
-    let done = travel::fork(&run, Arc::clone(&store), place, edit, args.run_id, context).await?;
+    let done = travel::fork(&run, store, place, edit, args.run_id, context).await?;
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
     let told =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
-    if args.go && !done.summary.status.is_end() {
+    // Where it pauses before what is next, it stays there.
+    let goes_on = args.go && !done.summary.status.is_end() && done.summary.interrupts.is_empty();
+    if goes_on {
         if !args.quiet {
             context.output.note(format_args!("{} {told}", styled(output::GOOD, "forked")));
         }
-        let thread = Thread::of(project, &done.run);
-        return go_on(&done.run, store, thread, args.accept_changes, args.quiet, context).await;
+        let mut resume = resume::Args::of(&done.run);
+        resume.accept_changes = args.accept_changes;
+        resume.max_steps = args.max_steps;
+        resume.later_answer = args.answers;
+        resume.sign_with = args.sign_with;
+        resume.detach = args.detach;
+        resume.quiet = args.quiet;
+        resume.observe = args.observe;
+        resume.project = Some(project.to_path_buf());
+        return resume::go_on(resume, None, context).await.map_err(|error| {
+            let help = error.help_text().map(str::to_owned).unwrap_or_default();
+            let kept = format!("{help}\nthe fork is kept: graph-host resume {}", done.run);
+            error.help(kept.trim().to_owned())
+        });
     }
+    let code = if args.go { report::exit(&done.summary) } else { Exit::Ok };
     if context.output.is_json() {
         let mut document = report::document(&done.run, &done.graph, &done.summary);
         if let Value::Object(document) = &mut document {
             document.insert("forked_from".to_owned(), json!({ "run_id": origin, "checkpoint": sequence }));
         }
         context.output.document(&document)?;
-        return Ok(Exit::Ok);
+        return Ok(code);
     }
     context.output.line(format_args!("{} {told}", styled(output::GOOD, "forked")))?;
-    super::update::tell(&done, context)
-}
-
-/// Lets the fork go on as `resume` would; where it pauses before what is next, it stays there.
-async fn go_on(
-    run: &str,
-    store: Arc<dyn CheckpointStore>,
-    thread: Thread,
-    accept_changes: bool,
-    quiet: bool,
-    context: &Context,
-) -> Result<Exit> {
-    let output = context.output;
-    let resumable =
-        resume::reopen(run, store, accept_changes, None, context, quiet).await.map_err(|error| {
-            let help = error.help_text().map(str::to_owned).unwrap_or_default();
-            error.help(format!("{help}\nthe fork is kept: graph-host resume {run}").trim().to_owned())
-        })?;
-    for change in &resumable.accepted {
-        output.warn(format_args!("accepted: {change}"));
-    }
-    for notice in &resumable.plan_notices {
-        output.warn(printable(notice));
-    }
-    let pauses = !resumable.open.is_empty();
-    let event = resumable.event(Resume::default());
-    let graph = resumable.graph.id.clone();
-    let mut session = Session {
-        thread,
-        herald: None,
-        run: resumable.ready.run,
-        driver: resumable.ready.driver,
-        progress: Progress::new(output, quiet || output.is_json()),
-        observers: Observers::default(),
-        output,
-        answers: Given::default(),
-    };
-    let summary = if pauses { session.driver.summary() } else { session.go(event).await? };
-    crate::command::run::finish(&session, &graph, &summary, quiet, context)
+    super::update::tell(&done, context)?;
+    Ok(code)
 }

@@ -64,6 +64,17 @@ enum Action {
     Gc(gc::Args),
 }
 
+impl Args {
+    /// Whether stdout is a stream of lines.
+    pub(crate) fn streams(&self, json: bool) -> bool {
+        match &self.action {
+            Action::Watch(args) => args.streams(json),
+            Action::Fork(args) => args.streams(),
+            _ => false,
+        }
+    }
+}
+
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = args.project.map_or_else(project::of_current_folder, Ok)?;
     let stores = || Stores::to_read(&project);

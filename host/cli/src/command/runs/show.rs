@@ -64,11 +64,11 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     if let Some(trouble) = &told.trouble {
         context.output.line(format_args!("{} {}", styled(output::BAD, "unreadable:"), printable(trouble)))?;
     } else if !row.status.is_end() {
-        context.output.line(format_args!(
-            "{} graph-host resume {}",
-            styled(output::DIM, "go on with:"),
-            row.run_id
-        ))?;
+        let mut summary = told.summary(store, &row)?;
+        summary.interrupts.extend(below);
+        if let Some(command) = report::resume_command(&row.run_id, &summary) {
+            context.output.line(format_args!("{} {command}", styled(output::DIM, "go on with:")))?;
+        }
     }
     Ok(exit)
 }

@@ -119,7 +119,7 @@ impl ChildRun {
 }
 
 /// The ids of the graphs that a run is pinned to, by digest.
-fn graphs(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeMap<Digest, String>> {
+pub(super) fn graphs(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeMap<Digest, String>> {
     let pins = Pins::read(&runs::snapshot(store, &row.pins, "what it is pinned to")?)?;
     Ok(pins.graphs.into_iter().map(|(id, pinned)| (pinned.graph, id)).collect())
 }

@@ -14,7 +14,7 @@ use graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::Value;
 
 use super::span::parse_span;
-use super::story;
+use super::{story, tree};
 
 /// How often to look.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
@@ -82,7 +82,8 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
     if let Some(trouble) = &told.trouble {
         return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
     }
-    let summary = told.summary(store, row)?;
+    let mut summary = told.summary(store, row)?;
+    summary.interrupts.extend(tree::open(&tree::read(store, row)?));
     let output = context.output;
     if output.is_json() {
         output.document(&report::document(&row.run_id, &row.graph_id, &summary))?;
@@ -102,6 +103,8 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
     }
     match &summary.output {
         None | Some(Value::Null) => {}
+        // What a run comes to stands in its stream.
+        Some(_) if output.is_in_lines() => {}
         Some(Value::String(text)) => output.line(printable(text))?,
         Some(value) => output.line(report::pretty(value))?,
     }

@@ -1,44 +1,84 @@
 //! `graph-host runs watch`.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use graph_core::record::{Checkpoint, Record};
+use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::output::{self, printable, styled};
-use graph_host::report::{one_line, step_line};
 use graph_host::runs;
 use graph_host::stores::Stores;
+use graph_host::stream::{Kinds, Namespaces, Reader, StreamKind, Told};
 use graph_store::CheckpointStore;
 
+use super::tree;
 use super::wait::{self, PAUSE, Watch};
 
-/// Checkpoints that are read at a time.
-const PAGE: usize = 256;
+/// Records that are read at a time.
+const PAGE: usize = 64;
 
-/// Follow a run as its steps commit, until it stops; Ctrl-C leaves the run alone
+/// Follow a run as it goes on, until it stops; Ctrl-C leaves the run alone
 ///
-/// The exit code is what the run came to, as with `wait`.
+/// It shows what `run` itself shows, from the beginning or from a place in the history. With --json, these are JSON lines
+/// as those of `runs events`, and the last line is the run's document. The exit code is what the run came to, as with
+/// `wait`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
+    /// Begin with what has this number in the run's history: a reader goes on where it stopped
+    #[arg(long, value_name = "OFFSET", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    from: u64,
+    /// Print JSON lines, of these alone; several with commas. With --json and without it, everything
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    stream: Vec<StreamKind>,
+    /// Whether what happens in graphs inside the graph is shown, too
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    namespaces: Namespaces,
+}
+
+impl Args {
+    /// Whether stdout is a stream of lines.
+    pub(super) fn streams(&self, json: bool) -> bool {
+        json || !self.stream.is_empty()
+    }
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
     let (_, store, mut row) = Stores::to_read(project)?.find(&args.run)?;
+    let length = store.history_length(&row.run_id)?;
+    if args.from > length.saturating_add(1) {
+        return Err(Error::usage(format!(
+            "run {} has {length} entries so far, and {} is after what comes next",
+            row.run_id, args.from
+        ))
+        .help("give the number after that of the last line that was read"));
+    }
     context.output.note(format_args!(
         "{} {}",
         styled(output::BOLD, printable(&row.graph_id)),
         styled(output::DIM, format_args!("run {}", row.run_id)),
     ));
-    let mut shown = Shown::default();
+    // What another host has signed cannot be checked here; it can be shown.
+    let key = context.home.verifying_identity(row.key)?;
+    let after = args.from.saturating_sub(1);
+    let mut shown = if context.output.is_in_lines() {
+        let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
+        Shown::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
+    } else {
+        let (told, namespaces) = (Told::of(tree::graphs(&*store, &row)?), args.namespaces);
+        Shown::People(Box::new(People { key, told, namespaces, from: after, after: 0 }))
+    };
     let mut watch = Watch::default();
     loop {
-        // Looked at before the steps: whoever has stopped commits no more.
+        // Looked at before what happened: whoever has stopped writes no more.
         let stopped = watch.has_stopped(&*store, &row)?;
-        shown.more(&*store, &row.run_id, context)?;
+        match &mut shown {
+            Shown::Lines(reader) => reader.read(|line| context.output.raw_line(line))?,
+            Shown::People(people) => people.more(&*store, &row.run_id, context)?,
+        }
         if stopped {
             return wait::outcome(&*store, &row, context);
         }
@@ -47,49 +87,40 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     }
 }
 
-/// What has been shown of a run.
-#[derive(Debug, Default)]
-struct Shown {
-    sequence: Option<u64>,
-    fuel: u64,
+/// How a run is shown.
+enum Shown {
+    Lines(Box<Reader>),
+    People(Box<People>),
 }
 
-impl Shown {
+/// What people have been shown of a run.
+struct People {
+    key: Option<VerifyingKey>,
+    told: Told,
+    namespaces: Namespaces,
+    /// Entries up to this number are passed over. They are read: they say what comes later belongs to.
+    from: u64,
+    /// The number of the last entry that was read.
+    after: u64,
+}
+
+impl People {
     fn more(&mut self, store: &dyn CheckpointStore, run: &str, context: &Context) -> Result<()> {
         loop {
-            let page = store.checkpoints(run, "", self.sequence, PAGE)?;
-            let Some(last) = page.last() else { return Ok(()) };
-            self.sequence = Some(last.sequence);
-            for record in &page {
-                let Record::Checkpoint(checkpoint) =
-                    record.decode().map_err(|error| Error::integrity(error.to_string()))?
-                else {
-                    continue;
-                };
-                self.step(&checkpoint, context);
+            let page = store.history(run, self.after, PAGE)?;
+            for numbered in &page {
+                let record = &numbered.record;
+                let opened = self.key.as_ref().map_or_else(|| record.decode(), |key| record.open(key));
+                let opened = opened.map_err(|error| Error::integrity(error.to_string()))?;
+                for line in self.told.lines(numbered, &opened, self.from) {
+                    if self.namespaces == Namespaces::All || record.namespace.is_empty() {
+                        context.output.note(line);
+                    }
+                }
+                self.after = self.after.max(numbered.before.saturating_add(record.events));
             }
-        }
-    }
-
-    fn step(&mut self, checkpoint: &Checkpoint, context: &Context) {
-        let fuel = checkpoint.fuel.saturating_sub(self.fuel);
-        self.fuel = checkpoint.fuel;
-        if checkpoint.visited.is_empty() {
-            return;
-        }
-        let written = checkpoint.channels.iter().filter(|(_, stamp)| stamp.version == checkpoint.sequence);
-        let changed: Vec<_> = written.map(|(channel, _)| channel.as_str()).collect();
-        let changed = one_line(&changed.join(", "), 60);
-        context.output.note(step_line(checkpoint.step, &checkpoint.visited, fuel, None, &changed));
-        for task in &checkpoint.tasks {
-            if let Some(failure) = &task.failure {
-                context.output.note(format_args!(
-                    "      {} {} {}: {}",
-                    styled(output::BAD, "✗"),
-                    printable(&task.node),
-                    failure.category,
-                    one_line(&failure.message, 200)
-                ));
+            if page.len() < PAGE {
+                return Ok(());
             }
         }
     }
