@@ -40,6 +40,10 @@ impl Place {
         std::fs::write(self.path(name), text).unwrap();
     }
 
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
     /// A graph document around its `config`.
     pub(crate) fn graph(&self, name: &str, config: &str) {
         let indented = format!("  {}\n", config.trim_end().replace('\n', "\n  "));

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use graph_core::capability::{DispatchPatterns, EffectiveGrant, capability_name};
 use graph_core::digest::DomainHasher;
 use graph_core::graph::{ItemType, Primary};
-use graph_core::limits::TaskLimits;
+use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
+use graph_core::record::JournalEntry;
 use graph_core::walker::TaskSpec;
 use graph_engine::{Call, Calling, Journal, Services, ToolCall, ToolReport, Tools};
 
@@ -39,7 +40,9 @@ impl Tools for Caller {
         Box::pin(async move {
             match self.perform(call).await {
                 Ok(report) => report,
-                Err(failure) => ToolReport { result: Err(failure), fuel: 0 },
+                Err(failure) => {
+                    ToolReport { result: Err(failure), fuel: 0, host: HostUse::default(), events: Vec::new() }
+                }
             }
         })
     }
@@ -47,7 +50,7 @@ impl Tools for Caller {
 
 impl Caller {
     async fn perform(&self, call: ToolCall) -> Result<ToolReport, Failure> {
-        let ToolCall { item, params, fuel, timeout, number } = call;
+        let ToolCall { item, params, fuel, host, timeout, number } = call;
         self.permit(&item)?;
         let depth = self.depth + 1;
         let most = self.spec.manifest.run_limits().depth;
@@ -63,7 +66,9 @@ impl Caller {
         }
 
         let own = ready.limits();
-        let limits = TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), ..own };
+        let HostUse { calls, bytes } = own.host().min(host);
+        let limits =
+            TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), calls, bytes, ..own };
         let seed = DomainHasher::new("graph-host/call-seed/v1")
             .field(&self.seed)
             .field(&number.to_le_bytes())
@@ -99,14 +104,15 @@ impl Caller {
         for line in &report.logs {
             self.shared.show(&self.spec, line);
         }
+        let (fuel, host, events) = (report.fuel_used, JournalEntry::used_by(&report.journal), report.events);
         let result = match report.result {
             Ok(Outcome::Result(value)) => Ok(value),
             Ok(Outcome::Interrupt(_)) => Err("asks a question, which nobody can answer inside of a call"),
             Ok(Outcome::Command { .. }) => Err("routes the graph, which it cannot do inside of a call"),
-            Err(failure) => return Ok(ToolReport { result: Err(failure), fuel: report.fuel_used }),
+            Err(failure) => return Ok(ToolReport { result: Err(failure), fuel, host, events }),
         };
         let result = result.map_err(|what| Failure::new(Category::InvalidInput, format!("`{item}` {what}")));
-        Ok(ToolReport { result, fuel: report.fuel_used })
+        Ok(ToolReport { result, fuel, host, events })
     }
 
     /// Whether the item may be dispatched at all: by the manifest, as far as the node leaves it.

@@ -94,6 +94,11 @@ impl TaskLimits {
         response_body: u64::MAX,
     };
 
+    /// What of the host a task may use.
+    pub const fn host(&self) -> HostUse {
+        HostUse { calls: self.calls, bytes: self.bytes }
+    }
+
     /// The smaller of each.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
@@ -130,6 +135,31 @@ pub struct RunLimits {
     /// How many levels of child runs there may be below the run.
     #[serde(default = "default_depth")]
     pub depth: u32,
+    /// Calls of the host that ask the world, of all tasks together.
+    #[serde(default = "default_run_calls", skip_serializing_if = "is_default_run_calls")]
+    pub calls: u64,
+    /// What those calls ask and what is answered, as the journals have it, in bytes.
+    #[serde(default = "default_run_bytes", skip_serializing_if = "is_default_run_bytes")]
+    pub bytes: u64,
+}
+
+const fn default_run_calls() -> u64 {
+    RunLimits::DEFAULT.calls
+}
+
+const fn default_run_bytes() -> u64 {
+    RunLimits::DEFAULT.bytes
+}
+
+// What is left as it is has no part in the text of a manifest.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_default_run_calls(calls: &u64) -> bool {
+    *calls == RunLimits::DEFAULT.calls
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_default_run_bytes(bytes: &u64) -> bool {
+    *bytes == RunLimits::DEFAULT.bytes
 }
 
 const fn default_depth() -> u32 {
@@ -138,7 +168,76 @@ const fn default_depth() -> u32 {
 
 impl RunLimits {
     /// What holds where the manifest does not say otherwise.
-    pub const DEFAULT: Self = Self { fuel: 100_000_000_000, timeout: Duration::from_mins(10), depth: 5 };
+    pub const DEFAULT: Self = Self {
+        fuel: 100_000_000_000,
+        timeout: Duration::from_mins(10),
+        depth: 5,
+        calls: 10_000_000,
+        bytes: 4 << 30,
+    };
+
+    /// What of the host the run may use.
+    pub const fn host(&self) -> HostUse {
+        HostUse { calls: self.calls, bytes: self.bytes }
+    }
+}
+
+/// What is used of the host, or may be: calls that ask the world, and what they ask and are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostUse {
+    /// Calls, those of called components included.
+    pub calls: u64,
+    /// Requests and results as the journal has them, in bytes.
+    pub bytes: u64,
+}
+
+impl HostUse {
+    /// Whether nothing was used.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    pub const fn is_nothing(&self) -> bool {
+        self.calls == 0 && self.bytes == 0
+    }
+
+    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self { calls: of(self.calls, other.calls), bytes: of(self.bytes, other.bytes) }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    /// What is left of it; of neither less than nothing.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        self.each(other, u64::saturating_sub)
+    }
+
+    /// The smaller of each.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        self.each(other, u64::min)
+    }
+
+    /// The larger of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.each(other, u64::max)
+    }
+
+    /// So many times as much.
+    #[must_use]
+    pub fn times(self, count: u64) -> Self {
+        self.each(self, |of, _| of.saturating_mul(count))
+    }
+
+    /// One of so many equal shares; `count` is not 0.
+    #[must_use]
+    pub fn share(self, count: u64) -> Self {
+        self.each(self, |of, _| of / count.max(1))
+    }
 }
 
 impl Default for RunLimits {

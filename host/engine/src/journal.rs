@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use graph_core::limits::TaskLimits;
+use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{as_fault, digested, fault, kept};
 use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
@@ -39,6 +39,8 @@ enum Inner {
         /// How many bytes there may be.
         most: u64,
         bytes: u64,
+        /// Calls that called components have made.
+        inner_calls: u64,
         to_keep: usize,
     },
     Replay {
@@ -82,6 +84,7 @@ impl SharedJournal {
                 calls: limits.calls,
                 most: limits.bytes,
                 bytes: 0,
+                inner_calls: 0,
                 to_keep: KEPT_BYTES,
             },
             Journal::Replay(entries) => {
@@ -115,7 +118,11 @@ impl SharedJournal {
         request: &Value,
     ) -> wasmtime::Result<Answer> {
         match &mut *self.inner() {
-            Inner::Record { entries, calls, .. } if (entries.len() as u64) < *calls => Ok(Answer::World),
+            Inner::Record { entries, calls, inner_calls, .. }
+                if (entries.len() as u64).saturating_add(*inner_calls) < *calls =>
+            {
+                Ok(Answer::World)
+            }
             Inner::Record { entries, calls, .. } => {
                 let message = format!("it called functions of the host more than {calls} times");
                 let failure = Failure::new(Category::Limit, message);
@@ -159,6 +166,27 @@ impl SharedJournal {
             entries.push(made);
         }
         Ok(())
+    }
+
+    /// What is left of the host to use, for a component that is called: the call itself is not part of it any more.
+    pub(crate) fn left(&self) -> HostUse {
+        match &*self.inner() {
+            Inner::Record { entries, calls, most, bytes, inner_calls, .. } => HostUse {
+                calls: calls
+                    .saturating_sub((entries.len() as u64).saturating_add(*inner_calls).saturating_add(1)),
+                bytes: most.saturating_sub(*bytes),
+            },
+            // Nothing is called.
+            Inner::Replay { .. } => HostUse::default(),
+        }
+    }
+
+    /// A called component has used this of the host.
+    pub(crate) fn used_inside(&self, host: HostUse) {
+        if let Inner::Record { bytes, inner_calls, .. } = &mut *self.inner() {
+            *inner_calls = inner_calls.saturating_add(host.calls);
+            *bytes = bytes.saturating_add(host.bytes);
+        }
     }
 
     /// A call has ended its attempt, because of what the world gave: the same error again.

@@ -6,8 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use graph_core::limits::HostUse;
 use graph_core::node::Failure;
 use serde_json::Value;
+
+use crate::host::output::EventRecord;
 
 /// What the host has for a call beside the engine. What is missing here fails when a component asks for it.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +63,10 @@ pub struct ToolCall {
     pub item: String,
     /// What it is given.
     pub params: Value,
-    /// The fuel that the caller has left.
+    /// The fuel that it may use: of what the caller has left, all but what a caller keeps for itself.
     pub fuel: u64,
+    /// What the caller has left of the host's use.
+    pub host: HostUse,
     /// The time that the caller has left.
     pub timeout: Duration,
     /// Which call of its caller it is, from 0.
@@ -75,6 +80,10 @@ pub struct ToolReport {
     pub result: Result<Value, Failure>,
     /// The fuel that it used, calls of its own included.
     pub fuel: u64,
+    /// What it used of the host, calls of its own included.
+    pub host: HostUse,
+    /// Its events, those of the items that it called included, in order.
+    pub events: Vec<EventRecord>,
 }
 
 /// A call under way.

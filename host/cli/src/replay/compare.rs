@@ -105,10 +105,14 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, live: bool, cut: &mut b
     now.accepted.clone_from(&recorded.accepted);
     // What it was pinned to is compared as a whole; a child may have begun before a change that was accepted.
     now.pins = recorded.pins;
+    if live {
+        now.host = recorded.host;
+    }
     for (then, now) in recorded.tasks.iter().zip(&mut now.tasks) {
         (now.at, now.micros) = (then.at, then.micros);
         if live {
             now.journal.clone_from(&then.journal);
+            now.host = then.host;
         }
         for (then, now) in then.events.iter().zip(&mut now.events) {
             match (then, now) {
@@ -149,7 +153,7 @@ impl Found {
 fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Found> {
     let value = |task: &TaskSummary| {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(task) else { return Value::Null };
-        fields.retain(|key, _| ["attempts", "dispatches", "fuel"].contains(&key.as_str()) == figures);
+        fields.retain(|key, _| ["attempts", "dispatches", "fuel", "host"].contains(&key.as_str()) == figures);
         Value::Object(fields)
     };
     for (then, now) in recorded.tasks.iter().zip(&now.tasks) {

@@ -44,6 +44,8 @@ impl Manifest {
                     .u64("depth", 0..=LARGEST_DEPTH)
                     .and_then(|depth| u32::try_from(depth).ok())
                     .unwrap_or(RunLimits::DEFAULT.depth),
+                calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(RunLimits::DEFAULT.calls),
+                bytes: fields.size("bytes").unwrap_or(RunLimits::DEFAULT.bytes),
             };
             fields.finish();
             run

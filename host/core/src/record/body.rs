@@ -13,6 +13,7 @@ use super::hook::{HookRecord, HookSummary, PlannedHook};
 use super::journal::AttemptJournal;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
+use crate::limits::HostUse;
 use crate::node::{Failure, Outcome};
 use crate::time::Timestamp;
 
@@ -331,6 +332,9 @@ pub struct TaskSummary {
     pub failure: Option<Failure>,
     /// Fuel of all attempts.
     pub fuel: u64,
+    /// What all attempts used of the host.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host: HostUse,
     /// The item that was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
@@ -391,6 +395,9 @@ pub struct Checkpoint {
     /// Hooks that run once this is persisted, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<PlannedHook>,
+    /// What the run has used so far of the host.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host: HostUse,
     /// The digest of the canonical inputs.
     pub inputs: Digest,
     /// The total of `max_steps`, where hooks have extended it.
@@ -525,6 +532,9 @@ pub struct TaskRecord {
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts so far, and of the hooks that were asked about them.
     pub fuel: u64,
+    /// What all attempts, and the hooks that were asked about them, have used so far of the host.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host: HostUse,
     /// What the world answered to each of its attempts so far, in order; those that asked nothing are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
@@ -633,6 +643,9 @@ pub struct TaskUse {
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts.
     pub fuel: u64,
+    /// What all attempts used of the host.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host: HostUse,
     /// What the world answered to each of its attempts, in order, where no task record has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
@@ -683,6 +696,9 @@ pub struct StatusRecord {
     /// aside.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hooks_fuel: u64,
+    /// What those hooks used of the host, as far as it counts in the same way.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub hooks_host: HostUse,
     /// The hooks of this boundary have had their say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hooks_passed: bool,

@@ -7,6 +7,7 @@ use super::value::Canonical;
 use crate::digest::Digest;
 use crate::graph::{ItemType, Primary};
 use crate::hook::{Control, HookEvent};
+use crate::limits::HostUse;
 use crate::node::Failure;
 use crate::time::Timestamp;
 
@@ -80,6 +81,12 @@ pub struct HookRecord {
     pub fuel: u64,
     /// Fuel of the task so far, at an error, or of the run; this call included.
     pub fuel_total: u64,
+    /// What this call used of the host.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host: HostUse,
+    /// What the task has used of the host so far, at an error, or the run; this call included.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host_total: HostUse,
     /// The hook's name.
     pub hook: String,
     /// The item that was dispatched, if one was.

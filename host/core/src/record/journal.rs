@@ -13,10 +13,17 @@ use serde_json::{Value, json};
 
 use super::value::Canonical;
 use crate::digest::Digest;
+use crate::limits::HostUse;
 use crate::node::{Category, Failure};
 
 /// The interface and function of the entry that stands for an attempt that the host ended because its time was over.
 const DEADLINE: (&str, &str) = ("graph-host:host", "deadline");
+
+/// The interface and function by which a component calls another item.
+const TOOLS: (&str, &str) = ("graph-host:host/tools", "call");
+
+/// The key in the result of such a call under which stands what the called component has used of the host.
+pub const CALLED: &str = "host";
 
 /// One call of the host by a component, and what the world answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +62,29 @@ impl JournalEntry {
     pub fn size(&self) -> u64 {
         let texts = [&self.request, &self.result].map(|part| crate::json::canonical_string(&part.0).len());
         (texts[0] + texts[1] + self.interface.len() + self.function.len()) as u64
+    }
+
+    /// What was used of the host for this call: one call and the entry's size, and of a call of another item what that
+    /// used besides. A call that a limit refused is none.
+    pub fn host_use(&self) -> HostUse {
+        if self.is_refused() {
+            return HostUse::default();
+        }
+        let own = HostUse { calls: 1, bytes: self.size() };
+        let inner = self.result.0.get(CALLED).filter(|_| (&*self.interface, &*self.function) == TOOLS);
+        let inner = inner.and_then(|inner| serde_json::from_value(inner.clone()).ok());
+        own.plus(inner.unwrap_or_default())
+    }
+
+    /// Whether a limit on what may be used of the host ended the attempt here.
+    pub fn is_refused(&self) -> bool {
+        let fault = || as_fault(&self.result.0);
+        !self.ok && fault().is_some_and(|failure| failure.category == Category::Limit)
+    }
+
+    /// What was used of the host for all of these calls.
+    pub fn used_by(entries: &[Self]) -> HostUse {
+        entries.iter().map(Self::host_use).fold(HostUse::default(), HostUse::plus)
     }
 
     fn call(&self) -> HostCallName {

@@ -11,6 +11,7 @@ use super::machine::illegal;
 use super::schedule::limit;
 use super::setup::HandleError;
 use super::superstep::{Superstep, Task, TaskState};
+use crate::limits::HostUse;
 use crate::node::{Failure, Outcome};
 use crate::record::RunError;
 use crate::time::Timestamp;
@@ -33,6 +34,8 @@ pub(super) enum ChildEnd {
 pub(super) struct ChildUse {
     /// Fuel, that of its children included.
     pub(super) fuel: u64,
+    /// What is used of the host, that of its children included.
+    pub(super) host: HostUse,
     /// Supersteps, those of its children included.
     pub(super) steps: u64,
 }
@@ -56,6 +59,8 @@ impl Walker {
         }
         found.reserved = found.reserved.saturating_sub(used.fuel.saturating_sub(found.used.fuel));
         found.used.fuel = found.used.fuel.max(used.fuel);
+        found.reserved_host = found.reserved_host.less(used.host.less(found.used.host));
+        found.used.host = found.used.host.max(used.host);
         found.reserved_steps =
             found.reserved_steps.saturating_sub(used.steps.saturating_sub(found.used.steps));
         found.used.steps = found.used.steps.max(used.steps);
@@ -91,7 +96,7 @@ impl Walker {
             (None, Some(left)) => left.used,
             (None, None) => return ChildUse::default(),
         };
-        ChildUse { fuel: used.fuel, steps: used.steps }
+        ChildUse { fuel: used.fuel, host: used.host, steps: used.steps }
     }
 
     /// Forgets that an attempt was given up: its child run has been told, and nothing of it is under way.

@@ -272,6 +272,7 @@ impl Walker {
             for task in &superstep.tasks[active.tasks.clone()] {
                 self.executions[active.node.0 as usize] += u64::from(task.used.dispatches);
                 self.fuel = self.fuel.saturating_add(task.used.fuel);
+                self.host = self.host.plus(task.used.host);
                 self.child_steps = self.child_steps.saturating_add(task.used.steps);
                 self.warnings.extend(task.warnings.iter().cloned());
                 self.tasks_unwritten.push(TaskSummary {
@@ -285,6 +286,7 @@ impl Walker {
                         _ => None,
                     },
                     fuel: task.used.fuel,
+                    host: task.used.host,
                     item: task.dispatch.as_ref().map(|dispatch| dispatch.item_id.to_string()),
                     journal: task.told.journal.clone(),
                     micros: task.used.micros,

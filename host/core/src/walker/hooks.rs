@@ -15,9 +15,11 @@ use super::setup::HandleError;
 use super::superstep::Dispatch;
 use crate::graph::{Action, Durability, ItemType, NodeIndex, Primary};
 use crate::hook::{Control, Hook, HookAction, HookEvent, is_control_item};
-use crate::limits::TaskLimits;
+use crate::limits::{HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
-use crate::record::{Canonical, HookRecord, HookSummary, PlannedAction, PlannedHook, Record, StatusRecord};
+use crate::record::{
+    Canonical, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record, StatusRecord,
+};
 use crate::time::Timestamp;
 
 /// A hook's dispatch, for the driver to perform. It is answered with [`Event::HookDone`](super::Event::HookDone).
@@ -42,6 +44,10 @@ pub(super) struct Hooks {
     /// As much of it as was used when the run was last taken up, and by hooks that were asked since: what tasks are set
     /// aside follows from this, so that a crash while hooks are asked changes none of it.
     pub(super) counted: u64,
+    /// What those hooks used of the host.
+    pub(super) host: HostUse,
+    /// As much of that as counts for what tasks are set aside.
+    pub(super) counted_host: HostUse,
     /// What is due at the newest boundary.
     pub(super) planned: Vec<PlannedHook>,
     /// The hooks of the newest boundary have had their say.
@@ -275,10 +281,18 @@ impl Walker {
             let total = self.setup.manifest.run_limits().fuel;
             return failed(Failure::new(Category::Limit, format!("the run's fuel of {total} is used up")));
         }
-        Ok(Box::new(self.hook_spec(planned, &dispatch, Value::clone(&params.0), fuel)))
+        let HostUse { calls, bytes } = dispatch.limits.host().min(self.host_for_hook(subject));
+        let limits = TaskLimits { fuel, calls, bytes, ..dispatch.limits };
+        Ok(Box::new(self.hook_spec(planned, &dispatch, Value::clone(&params.0), limits)))
     }
 
-    fn hook_spec(&self, planned: &PlannedHook, dispatch: &Dispatch, params: Value, fuel: u64) -> HookSpec {
+    fn hook_spec(
+        &self,
+        planned: &PlannedHook,
+        dispatch: &Dispatch,
+        params: Value,
+        limits: TaskLimits,
+    ) -> HookSpec {
         let identity = &self.setup.identity;
         let activation = Activation {
             run_id: identity.run.clone(),
@@ -304,7 +318,7 @@ impl Walker {
             item_id: dispatch.item_id.to_string(),
             params,
             activation,
-            limits: TaskLimits { fuel, ..dispatch.limits },
+            limits,
             clock: self.at,
             seed: self.digests.seed(&planned.call),
         };
@@ -325,6 +339,22 @@ impl Walker {
                 let spent = under_way.map(|task| task.used.fuel).chain(left).fold(0, u64::saturating_add);
                 let total = self.setup.manifest.run_limits().fuel;
                 total.saturating_sub(self.fuel_so_far().saturating_add(spent))
+            }
+        }
+    }
+
+    /// What a hook may use of the host, in the same way.
+    fn host_for_hook(&self, subject: &Subject) -> HostUse {
+        match subject {
+            Subject::Task(task) => {
+                let Some(superstep) = &self.superstep else { return HostUse::default() };
+                superstep.find(task).map_or(HostUse::default(), |at| superstep.tasks[at].reserved_host)
+            }
+            Subject::Run => {
+                let under_way = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
+                let under_way = under_way.map(|task| task.used.host);
+                let spent = under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus);
+                self.setup.manifest.run_limits().host().less(spent)
             }
         }
     }
@@ -359,9 +389,11 @@ impl Walker {
         let Some(queue) = self.queue_of(&subject) else { return Ok(()) };
         queue.running = None;
         let planned = queue.planned[queue.at].clone();
-        let TaskReport { result, fuel, warnings, .. } = report;
+        let TaskReport { result, fuel, warnings, journal, .. } = report;
         let answer = self.answer_of_hook(&planned, result);
         let mut record = self.hook_record(&subject, &planned, answer, fuel, now);
+        record.host = JournalEntry::used_by(&journal);
+        record.host_total = record.host_total.plus(record.host);
         record.dispatches += 1;
         record.warnings = warnings;
         self.tell_of_hook(&record, fx);
@@ -409,13 +441,13 @@ impl Walker {
         fuel: u64,
         now: Timestamp,
     ) -> HookRecord {
-        let so_far = match subject {
-            Subject::Run => self.fuel_so_far(),
+        let (so_far, host_so_far) = match subject {
+            Subject::Run => (self.fuel_so_far(), self.host_so_far()),
             Subject::Task(task) => self
                 .superstep
                 .as_ref()
-                .and_then(|superstep| Some(superstep.tasks[superstep.find(task)?].used.fuel))
-                .unwrap_or(0),
+                .and_then(|superstep| Some(superstep.tasks[superstep.find(task)?].used))
+                .map_or((0, HostUse::default()), |used| (used.fuel, used.host)),
         };
         let ((result, control), failure) = match answer {
             Ok(answer) => (answer, None),
@@ -436,6 +468,8 @@ impl Walker {
             failure,
             fuel,
             fuel_total: so_far.saturating_add(fuel),
+            host: HostUse::default(),
+            host_total: host_so_far,
             hook: planned.hook.clone(),
             item,
             layer: planned.layer,
@@ -468,6 +502,9 @@ impl Walker {
                 let used = record.fuel_total.saturating_sub(self.fuel);
                 self.hooks.fuel = self.hooks.fuel.max(used);
                 self.hooks.counted = self.hooks.counted.max(used);
+                let used = record.host_total.less(self.host);
+                self.hooks.host = self.hooks.host.max(used);
+                self.hooks.counted_host = self.hooks.counted_host.max(used);
                 for warning in raised {
                     self.warn_once(warning);
                 }
@@ -479,6 +516,9 @@ impl Walker {
                 let more = record.fuel_total.saturating_sub(task.used.fuel);
                 task.used.fuel += more;
                 task.reserved = task.reserved.saturating_sub(more);
+                let more = record.host_total.less(task.used.host);
+                task.used.host = task.used.host.plus(more);
+                task.reserved_host = task.reserved_host.less(more);
                 for warning in raised {
                     if !task.warnings.contains(&warning) {
                         task.warnings.push(warning);
@@ -523,10 +563,16 @@ impl Walker {
         self.fuel.saturating_add(self.hooks.fuel)
     }
 
+    /// What has been used of the host by everything that has committed, and by the hooks that were asked about the run since.
+    pub(super) fn host_so_far(&self) -> HostUse {
+        self.host.plus(self.hooks.host)
+    }
+
     /// At a new boundary: what has come to something is history.
     pub(super) fn begin_boundary_of_hooks(&mut self) {
-        self.fuel = self.fuel_so_far();
+        (self.fuel, self.host) = (self.fuel_so_far(), self.host_so_far());
         (self.hooks.fuel, self.hooks.counted) = (0, 0);
+        (self.hooks.host, self.hooks.counted_host) = (HostUse::default(), HostUse::default());
         let results = std::mem::take(&mut self.hooks.results);
         self.hooks.unwritten.extend(results.values().map(HookSummary::of));
         self.hooks.planned.clear();
@@ -540,6 +586,8 @@ impl Walker {
         self.hooks = Hooks {
             fuel: of.hooks.fuel,
             counted: of.hooks.counted,
+            host: of.hooks.host,
+            counted_host: of.hooks.counted_host,
             results: of.hooks.results.clone(),
             unwritten: of.hooks.unwritten.clone(),
             max_steps: of.hooks.max_steps,
@@ -557,13 +605,16 @@ impl Walker {
         status: Option<&StatusRecord>,
     ) {
         let of_run = results.iter().filter(|record| record.event != HookEvent::Error);
-        let fuel = of_run.map(|record| record.fuel_total).fold(self.fuel, u64::max);
+        let fuel = of_run.clone().map(|record| record.fuel_total).fold(self.fuel, u64::max);
+        let host = of_run.map(|record| record.host_total).fold(self.host, HostUse::max);
         if let Some(total) = max_steps {
             self.max_steps = total;
         }
         self.hooks = Hooks {
             fuel: fuel - self.fuel,
             counted: status.map_or(0, |status| status.hooks_fuel),
+            host: host.less(self.host),
+            counted_host: status.map_or(HostUse::default(), |status| status.hooks_host),
             planned,
             passed: status.is_some_and(|status| status.hooks_passed),
             resumes: status.map_or(0, |status| status.resumes),

@@ -16,6 +16,7 @@ use super::superstep::{Pending, Superstep, TaskState};
 use super::telling::Telling;
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
+use crate::limits::HostUse;
 use crate::record::{Accepted, Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary};
 use crate::time::Timestamp;
 
@@ -65,6 +66,8 @@ pub struct Walker {
     pub(super) just_visited: Vec<NodeIndex>,
     pub(super) executions: Vec<u64>,
     pub(super) fuel: u64,
+    /// What everything that has committed used of the host.
+    pub(super) host: HostUse,
     /// Supersteps that child runs have taken, at any depth, as far as the superstep of their task has committed.
     pub(super) child_steps: u64,
     /// For a child run: how many supersteps it and the runs below it may take together.
@@ -158,6 +161,7 @@ impl Walker {
             just_visited: Vec::new(),
             executions: vec![0; graph.nodes.len()],
             fuel: 0,
+            host: HostUse::default(),
             child_steps: 0,
             step_share: None,
             dispatch: 0,
@@ -462,17 +466,19 @@ impl Walker {
     /// The run as it stands.
     pub fn summary(&self) -> Summary {
         let mut executions = self.executions.clone();
-        let mut fuel = self.fuel_so_far();
+        let (mut fuel, mut host) = (self.fuel_so_far(), self.host_so_far());
         if let Some(superstep) = &self.superstep {
             for task in &superstep.tasks {
                 executions[superstep.activated[task.activated].node.0 as usize] +=
                     u64::from(task.used.dispatches);
                 fuel = fuel.saturating_add(task.used.fuel);
+                host = host.plus(task.used.host);
             }
         }
         for left in self.pending.0.values() {
             executions[left.node.0 as usize] += u64::from(left.used.dispatches);
             fuel = fuel.saturating_add(left.used.fuel);
+            host = host.plus(left.used.host);
         }
         let name = |node: NodeIndex| self.graph.node(node).name.clone();
         Summary {
@@ -490,6 +496,7 @@ impl Walker {
             error: self.error.clone(),
             warnings: self.warnings.clone(),
             fuel,
+            host,
             checkpoint: self.last,
         }
     }

@@ -103,6 +103,7 @@ impl Walker {
             dispatches: task.used.dispatches,
             events: task.told.events.clone(),
             fuel: task.used.fuel,
+            host: task.used.host,
             journal: task.told.journal.clone(),
             micros: task.used.micros,
             namespace: self.setup.identity.namespace.clone(),
@@ -218,6 +219,7 @@ impl Walker {
             graph: self.graph.digest,
             hooked: std::mem::take(&mut self.hooks.unwritten),
             hooks: self.hooks.planned.clone(),
+            host: self.host,
             inputs: self.inputs_digest,
             max_steps: self.hooks.max_steps,
             micros: telling.micros,
@@ -262,6 +264,7 @@ impl Walker {
             error: self.error.clone(),
             hooked: self.hooked_at_the_end(),
             hooks_fuel: self.hooks.counted,
+            hooks_host: self.hooks.counted_host,
             hooks_passed: self.hooks.passed,
             interrupts: self.interrupts.clone(),
             max_steps: self.hooks.max_steps,
@@ -290,9 +293,20 @@ impl Walker {
             // Where it has come to something, a task record has it.
             let journal = if left.outcome.is_none() { left.journal.clone() } else { Vec::new() };
             let node = self.graph.node(left.node).name.clone();
-            let Used { asked, dispatches, fuel, micros, steps } = used;
-            let used =
-                TaskUse { asked, attempts, dispatches, events, fuel, journal, micros, node, settled, steps };
+            let Used { asked, dispatches, fuel, host, micros, steps } = used;
+            let used = TaskUse {
+                asked,
+                attempts,
+                dispatches,
+                events,
+                fuel,
+                host,
+                journal,
+                micros,
+                node,
+                settled,
+                steps,
+            };
             tasks.insert(task.to_string(), used);
         }
         tasks

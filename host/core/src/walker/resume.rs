@@ -77,6 +77,7 @@ impl Walker {
         (walker.visited, walker.just_visited) = (visited, just_visited);
         walker.released = checkpoint.released;
         walker.fuel = checkpoint.fuel;
+        walker.host = checkpoint.host;
         walker.child_steps = checkpoint.child_steps;
         walker.warnings_written = warnings.len();
         walker.warnings = warnings;
@@ -315,7 +316,7 @@ impl Walker {
     /// The run stops, or is taken up: what tasks are set aside from here on follows from what is used up by now.
     pub(super) fn begin_counting(&mut self) {
         self.pending.begin();
-        self.hooks.counted = self.hooks.fuel;
+        (self.hooks.counted, self.hooks.counted_host) = (self.hooks.fuel, self.hooks.host);
     }
 
     /// Drops what the superstep under way had come to; what it used stays counted.

@@ -20,7 +20,7 @@ use crate::graph::{
     TemplateMode,
 };
 use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
-use crate::limits::TaskLimits;
+use crate::limits::{HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, PendingOutcome, RunError};
 use crate::template::{Root, Scope, TemplateError};
@@ -160,6 +160,7 @@ impl Walker {
         for left in left.0.into_values() {
             self.executions[left.node.0 as usize] += u64::from(left.used.dispatches);
             self.fuel = self.fuel.saturating_add(left.used.fuel);
+            self.host = self.host.plus(left.used.host);
             self.child_steps = self.child_steps.saturating_add(left.used.steps);
         }
     }
@@ -235,6 +236,7 @@ impl Walker {
             used: Used::default(),
             start: Start::default(),
             reserved: 0,
+            reserved_host: HostUse::default(),
             reserved_steps: 0,
             retried: 0,
             continued: false,
@@ -420,14 +422,17 @@ impl Walker {
         }
     }
 
-    /// Sets fuel aside for every task that will run, in task order, so that what each may use does not depend on which
-    /// finishes first. A task is set aside what all its attempts may use, or an equal share of what is left where that
+    /// Sets fuel and use of the host aside for every task that will run, in task order, so that what each may use does not
+    /// depend on which finishes first. A task is set aside what all its attempts may use, or an equal share of what is left where that
     /// is not enough for all: a wide superstep gives each task less, and none nothing.
     fn reserve(&self, superstep: &mut Superstep) {
         let used: u64 = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
         let spent = self.fuel.saturating_add(self.hooks.counted).saturating_add(used);
         let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(spent);
-        let (for_hooks, retries) = self.fuel_of_error_hooks();
+        let host_used = superstep.tasks.iter().map(|task| task.start.used.host);
+        let host_used = host_used.fold(self.host.plus(self.hooks.counted_host), HostUse::plus);
+        let mut host_left = self.setup.manifest.run_limits().host().less(host_used);
+        let (for_hooks, host_for_hooks, retries) = self.fuel_of_error_hooks();
         let takes_part = |task: &Task| {
             let has_failed = matches!(
                 task.state,
@@ -446,13 +451,19 @@ impl Walker {
             let share = wanted.min(left / sharers);
             task.reserved = share.saturating_sub(task.used.fuel.saturating_sub(task.start.used.fuel));
             left -= share;
+            let of_item =
+                task.dispatch.as_ref().map_or(HostUse::default(), |dispatch| dispatch.limits.host());
+            let wanted = of_item.times(attempts).plus(host_for_hooks.times(1 + retries));
+            let share = wanted.min(host_left.share(sharers));
+            task.reserved_host = share.less(task.used.host.less(task.start.used.host));
+            host_left = host_left.less(share);
             sharers -= 1;
         }
     }
 
     /// What all hooks may use that are asked about one failure, and how often they may have a task tried again.
-    fn fuel_of_error_hooks(&self) -> (u64, u64) {
-        let (mut fuel, mut retries) = (0_u64, 0);
+    fn fuel_of_error_hooks(&self) -> (u64, HostUse, u64) {
+        let (mut fuel, mut host, mut retries) = (0_u64, HostUse::default(), 0);
         for hook in self.hooks_at(HookEvent::Error) {
             let most = |control: Control| match control.action {
                 ControlAction::Retry => u64::from(control.max_retries.unwrap_or(MAX_RETRIES)),
@@ -468,15 +479,16 @@ impl Walker {
                         written.flatten().map_or(u64::from(MAX_RETRIES), most)
                     } else {
                         let limits = self.setup.manifest.limits_for(id);
-                        fuel =
-                            fuel.saturating_add(lower(limits, &self.graph.limits, &self.graph.limits).fuel);
+                        let limits = lower(limits, &self.graph.limits, &self.graph.limits);
+                        fuel = fuel.saturating_add(limits.fuel);
+                        host = host.plus(limits.host());
                         u64::from(MAX_RETRIES)
                     }
                 }
             };
             retries = more.max(retries);
         }
-        (fuel, retries)
+        (fuel, host, retries)
     }
 
     /// Lets the tasks of a node start that may: all of them, or the next item of a serial `foreach`.
@@ -597,6 +609,8 @@ impl Walker {
             return self.failed(now, at, Failure::new(Category::Limit, message), fx);
         }
         let task = &mut superstep.tasks[at];
+        // A component that asks nothing of the world runs where nothing of that is left.
+        let HostUse { calls, bytes } = dispatch.limits.host().min(task.reserved_host);
         task.used.dispatches += 1;
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             return self.accept(now, at, Outcome::Result(params), fx);
@@ -628,7 +642,7 @@ impl Walker {
             item_id: dispatch.item_id.to_string(),
             params,
             activation,
-            limits: TaskLimits { fuel, ..dispatch.limits },
+            limits: TaskLimits { fuel, calls, bytes, ..dispatch.limits },
             clock: self.at,
             seed,
         })));

@@ -10,6 +10,7 @@ use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph};
 use crate::hook::Hook;
 use crate::json;
+use crate::limits::HostUse;
 use crate::record::{
     Accepted, AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, HookRecord, InterruptRecord,
     ResultDigest, RunError, Status, StatusRecord, TaskRecord,
@@ -231,6 +232,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// Fuel used, failed attempts included.
     pub fuel: u64,
+    /// What was used of the host, failed attempts included.
+    pub host: HostUse,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointRef>,
 }

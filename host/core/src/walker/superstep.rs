@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::telling::Told;
 use crate::graph::Graph;
 use crate::graph::{ItemType, NodeIndex, Primary};
-use crate::limits::TaskLimits;
+use crate::limits::{HostUse, TaskLimits};
 use crate::node::{Failure, Outcome};
 use crate::record::{
     AnswersRecord, AttemptJournal, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskEvent,
@@ -72,6 +72,8 @@ pub(super) struct Task {
     pub(super) start: Start,
     /// Fuel set aside for it that no attempt has used.
     pub(super) reserved: u64,
+    /// What is set aside for it of the host's use, and no attempt has used.
+    pub(super) reserved_host: HostUse,
     /// Supersteps set aside for its child run, those apart that the child has taken already.
     pub(super) reserved_steps: u64,
     /// How many of its attempts a hook has asked for.
@@ -91,6 +93,8 @@ pub(super) struct Task {
 pub(super) struct Used {
     pub(super) dispatches: u32,
     pub(super) fuel: u64,
+    /// What all attempts used of the host.
+    pub(super) host: HostUse,
     /// Microseconds that all attempts took.
     pub(super) micros: u64,
     /// Supersteps of its child run, and of the runs below that.
@@ -291,8 +295,8 @@ impl Pending {
         let mut pending = Self::default();
         for (task, used) in used.into_iter().flatten() {
             let entry = pending.entry(graph, task, &used.node)?;
-            let TaskUse { asked, attempts, dispatches, fuel, micros, settled, steps, .. } = *used;
-            entry.used = Used { dispatches, fuel, micros, steps, asked };
+            let TaskUse { asked, attempts, dispatches, fuel, host, micros, settled, steps, .. } = *used;
+            entry.used = Used { dispatches, fuel, host, micros, steps, asked };
             entry.start = Start { used: entry.used, attempts, settled };
             entry.journal.clone_from(&used.journal);
         }
@@ -300,6 +304,7 @@ impl Pending {
             let entry = pending.entry(graph, &record.task, &record.node)?;
             entry.used.dispatches = entry.used.dispatches.max(record.dispatches);
             entry.used.fuel = entry.used.fuel.max(record.fuel);
+            entry.used.host = entry.used.host.max(record.host);
             entry.used.micros = entry.used.micros.max(record.micros);
             entry.used.steps = entry.used.steps.max(record.steps);
             entry.used.asked = entry.used.asked.max(record.asked);
@@ -351,6 +356,11 @@ impl Pending {
     /// Fuel of all of them.
     pub(super) fn fuel(&self) -> u64 {
         self.0.values().map(|task| task.used.fuel).fold(0, u64::saturating_add)
+    }
+
+    /// What all of them have used of the host.
+    pub(super) fn host(&self) -> HostUse {
+        self.0.values().map(|task| task.used.host).fold(HostUse::default(), HostUse::plus)
     }
 
     /// Supersteps of the child runs of all of them.

@@ -13,7 +13,9 @@ use super::setup::HandleError;
 use super::superstep::{Activated, Answer, TaskState};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
 use crate::hook::HookEvent;
+use crate::limits::HostUse;
 use crate::node::{Category, Failure, Outcome};
+use crate::record::JournalEntry;
 use crate::time::Timestamp;
 
 impl Walker {
@@ -37,15 +39,39 @@ impl Walker {
         }
         found.used.fuel = found.used.fuel.saturating_add(report.fuel);
         found.reserved = found.reserved.saturating_sub(report.fuel);
+        let host = JournalEntry::used_by(&report.journal);
+        let refused = report.journal.last().is_some_and(JournalEntry::is_refused);
+        let had = found.reserved_host;
+        found.used.host = found.used.host.plus(host);
+        found.reserved_host = had.less(host);
         found.warnings.extend(report.warnings);
         found.hear(report.timing, report.events);
         found.keep_journal(report.journal);
         match report.result {
             Ok(outcome) => self.answered(now, at, outcome, fx),
-            Err(failure) => self.failed(now, at, failure, fx),
+            Err(failure) => {
+                let own = found.dispatch.as_ref().map_or(had, |dispatch| dispatch.limits.host());
+                let failure = if refused { self.of_the_run(failure, had, own, host) } else { failure };
+                self.failed(now, at, failure, fx);
+            }
         }
         self.start_ready(now, fx);
         Ok(())
+    }
+
+    /// A refused call where the limit was lower than the task's own, since the run has no more: the failure names the
+    /// run's budget. `had` is what was set aside for the attempt, `own` what it may use by itself, `used` what it used.
+    fn of_the_run(&self, mut failure: Failure, had: HostUse, own: HostUse, used: HostUse) -> Failure {
+        let total = self.setup.manifest.run_limits().host();
+        let (budget, total) = match (had.calls < own.calls && used.calls >= had.calls, had.bytes < own.bytes)
+        {
+            (true, _) => ("calls", total.calls),
+            (false, true) => ("bytes", total.bytes),
+            (false, false) => return failure,
+        };
+        let more = format!("; the run's budget of {total} {budget} has no more for it");
+        failure.message.push_str(&more);
+        failure
     }
 
     /// A running attempt has answered.

@@ -136,6 +136,7 @@ impl Walker {
         back.cancel_requested = self.cancel_requested;
         back.executions.clone_from(&self.executions);
         back.fuel = self.fuel;
+        back.host = self.host;
         back.carry_hooks(self);
         back.pending = self.pending.clone();
         back.accepted.clone_from(&self.accepted);

@@ -204,9 +204,9 @@ impl RunTree {
         }
         for (namespace, child) in &self.children {
             if child.parent.is_empty() {
-                let accounted = self.root.accounted(&child.task).fuel;
-                summary.fuel =
-                    summary.fuel.saturating_add(self.used(namespace).fuel.saturating_sub(accounted));
+                let (used, accounted) = (self.used(namespace), self.root.accounted(&child.task));
+                summary.fuel = summary.fuel.saturating_add(used.fuel.saturating_sub(accounted.fuel));
+                summary.host = summary.host.plus(used.host.less(accounted.host));
             }
         }
         summary

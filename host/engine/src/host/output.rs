@@ -161,6 +161,22 @@ impl Output {
     }
 }
 
+impl Output {
+    fn tell(&mut self, event: EventRecord) {
+        if let Some(observer) = &self.observer {
+            observer.event(&event);
+        }
+        self.events.push(event);
+    }
+
+    /// An event of a called component, which has been checked, within the same budget.
+    pub(crate) fn add_event(&mut self, event: EventRecord) -> Result<(), LimitReached> {
+        self.spend(event.name.len().saturating_add(event.payload.to_string().len()))?;
+        self.tell(event);
+        Ok(())
+    }
+}
+
 impl log::Host for TaskState {
     fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
         let begun = self.output.begin();
@@ -213,11 +229,7 @@ impl TaskState {
                 format!("the payload of its event `{name}` is not JSON: {error}"),
             )
         })?;
-        let event = EventRecord { name, payload };
-        if let Some(observer) = &self.output.observer {
-            observer.event(&event);
-        }
-        self.output.events.push(event);
+        self.output.tell(EventRecord { name, payload });
         Ok(())
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use graph_core::json::{MAX_DEPTH, canonical_string, parse_strict};
+use graph_core::limits::HostUse;
 use graph_core::node::{Category, Failure};
+use graph_core::record::journal::CALLED;
 use serde_json::{Value, json};
 use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
@@ -13,12 +15,19 @@ use crate::bindings::graph_host::node::types as wit;
 use crate::classify::GuestFault;
 use crate::config::MAX_CALL_DEPTH;
 use crate::convert;
+use crate::host::output::EventRecord;
 use crate::journal::Answer;
 use crate::services::{ToolCall, ToolReport};
 use crate::state::TaskState;
 
 const INTERFACE: &str = "graph-host:host/tools";
 const FUNCTION: &str = "call";
+/// The key in an entry's result under which stand the events of the callee, each as its name and what it says.
+const EVENTS: &str = "events";
+
+/// Which part of its fuel a caller keeps for itself whatever it calls: one of so many. It hears what became of a callee that
+/// has used up everything, and can go on.
+const KEPT_BACK: u64 = 8;
 
 /// What the function gives: the result's JSON text, or a failure.
 type Given = Result<String, wit::Failure>;
@@ -69,9 +78,13 @@ async fn call(
                         format!("`{item}` would be called more than {MAX_CALL_DEPTH} levels deep"),
                     )),
                     fuel: 0,
+                    host: HostUse::default(),
+                    events: Vec::new(),
                 },
                 Some(tools) => {
-                    let asked = ToolCall { item, params, fuel: left, timeout, number };
+                    let host = state.journal.left();
+                    let asked =
+                        ToolCall { item, params, fuel: left - left / KEPT_BACK, host, timeout, number };
                     let called = async {
                         // The first call of a chain waits for a place; those inside of it have one.
                         let _chain = if depth == 0 { chains.acquire().await.ok() } else { None };
@@ -87,19 +100,36 @@ async fn call(
                 None => ToolReport {
                     result: Err(Failure::new(Category::Denied, "this host calls no items for components")),
                     fuel: 0,
+                    host: HostUse::default(),
+                    events: Vec::new(),
                 },
             };
-            let kept = match &report.result {
-                Ok(value) => Ok(json!({"fuel": report.fuel, "result": value})),
-                Err(failure) => Err(json!({"fuel": report.fuel, "failure": failure})),
+            let kept = |mut kept: Value| {
+                if !report.host.is_nothing() {
+                    kept[CALLED] = json!(report.host);
+                }
+                if !report.events.is_empty() {
+                    let events = report.events.iter();
+                    kept[EVENTS] = events.map(|event| json!([event.name, event.payload])).collect();
+                }
+                kept
             };
+            let kept = match &report.result {
+                Ok(value) => Ok(kept(json!({"fuel": report.fuel, "result": value}))),
+                Err(failure) => Err(kept(json!({"fuel": report.fuel, "failure": failure}))),
+            };
+            state.journal.used_inside(report.host);
             state.journal.record(INTERFACE, FUNCTION, request, kept)?;
             report
         }
     };
     state.tool_calls += 1;
+    // They are told as the caller's, within its budget.
+    for event in report.events {
+        state.output.add_event(event)?;
+    }
     state.output.ended(begun, INTERFACE, FUNCTION, report.result.is_ok());
-    // What it used is gone, and no more than there was: its limit was what the caller had left.
+    // What it used is gone, and no more than there was: its limit was a part of what the caller had left.
     store.set_fuel(left.saturating_sub(report.fuel))?;
     Ok(match report.result {
         Ok(value) => Ok(canonical_string(&value)),
@@ -113,5 +143,14 @@ fn read_again(kept: &Value) -> Option<ToolReport> {
         Some(failure) => Err(serde_json::from_value(failure.clone()).ok()?),
         None => Ok(kept.get("result")?.clone()),
     };
-    Some(ToolReport { result, fuel })
+    let host =
+        kept.get(CALLED).and_then(|host| serde_json::from_value(host.clone()).ok()).unwrap_or_default();
+    let event = |event: &Value| {
+        Some(EventRecord { name: event.get(0)?.as_str()?.to_owned(), payload: event.get(1)?.clone() })
+    };
+    let events = match kept.get(EVENTS) {
+        Some(events) => events.as_array()?.iter().map(event).collect::<Option<_>>()?,
+        None => Vec::new(),
+    };
+    Some(ToolReport { result, fuel, host, events })
 }

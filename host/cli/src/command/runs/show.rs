@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use graph_core::limits::HostUse;
 use graph_core::record::Source;
 use graph_host::context::Context;
 use graph_host::error::Result;
@@ -112,8 +113,7 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &
             Err(error) if told.trouble.is_none() => return Err(error),
             Err(_) => {}
         }
-        let (calls, bytes) = asked(told);
-        document.insert("asked".to_owned(), json!({"calls": calls, "bytes": bytes}));
+        document.insert("asked".to_owned(), json!(told.host()));
         document.insert("history".to_owned(), json!(steps));
         document.insert("nodes".to_owned(), json!(super::usage::by_node(&told.steps)));
         let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
@@ -133,13 +133,6 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &
         document.insert("holder".to_owned(), holder);
     }
     Ok(document)
-}
-
-/// How often the components of committed steps asked the world, and the bytes of what was asked and answered.
-fn asked(told: &Story) -> (usize, u64) {
-    let tasks = told.steps.iter().flat_map(|step| &step.tasks);
-    let entries = || tasks.clone().flat_map(|task| &task.journal).flat_map(|attempt| &attempt.entries);
-    (entries().count(), entries().map(graph_core::record::JournalEntry::size).sum())
 }
 
 /// A line for each superstep and each edit, with what failed below it.
@@ -222,10 +215,9 @@ fn print(
             )
         )
     ))?;
-    let (calls, bytes) = asked(told);
+    let HostUse { calls, bytes } = told.host();
     if calls > 0 {
-        let told =
-            format!("{} of the world, {} bytes", report::counted(calls as u64, "call"), short_number(bytes));
+        let told = format!("{} of the world, {} bytes", report::counted(calls, "call"), short_number(bytes));
         out.line(styled(output::DIM, told))?;
     }
     if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {

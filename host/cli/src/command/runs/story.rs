@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::hook::HookEvent;
+use graph_core::limits::HostUse;
 use graph_core::record::{
     Checkpoint, History, HookSummary, Pruning, Record, RecordKind, SignedPruning, StatusRecord,
 };
@@ -190,6 +191,7 @@ impl Story {
             error: status.and_then(|status| status.error.clone()),
             warnings,
             fuel,
+            host: self.host(),
             checkpoint: newest.zip(self.digest).map(|(newest, digest)| CheckpointRef {
                 sequence: newest.sequence,
                 digest,
@@ -198,15 +200,26 @@ impl Story {
         })
     }
 
-    /// What the tasks of the superstep under way have used: dispatches and fuel, by node.
-    fn uses(&self) -> Vec<(String, (u32, u64))> {
-        let mut by_task: BTreeMap<&str, (&str, (u32, u64))> = BTreeMap::new();
+    /// What the run has used of the host: calls that asked the world, and the bytes of what was asked and answered.
+    pub(super) fn host(&self) -> HostUse {
+        let committed = self.newest.as_ref().map_or(HostUse::default(), |newest| newest.host);
+        let with_hooks = self.pending.iter().fold(committed, |host, record| match record {
+            Record::Hook(hook) if hook.event != HookEvent::Error => host.max(hook.host_total),
+            _ => host,
+        });
+        self.uses().into_iter().fold(with_hooks, |host, (_, used)| host.plus(used.2))
+    }
+
+    /// What the tasks of the superstep under way have used: dispatches, fuel and use of the host, by node.
+    fn uses(&self) -> Vec<(String, (u32, u64, HostUse))> {
+        let mut by_task: BTreeMap<&str, (&str, (u32, u64, HostUse))> = BTreeMap::new();
         for (task, used) in self.status().iter().flat_map(|status| &status.tasks) {
-            by_task.insert(task, (&used.node, (used.dispatches, used.fuel)));
+            by_task.insert(task, (&used.node, (used.dispatches, used.fuel, used.host)));
         }
         for record in &self.pending {
             if let Record::Task(task) = record {
-                by_task.entry(&task.task).or_insert((&task.node, (task.dispatches, task.fuel)));
+                let used = (task.dispatches, task.fuel, task.host);
+                by_task.entry(&task.task).or_insert((&task.node, used));
             }
         }
         by_task.into_values().map(|(node, used)| (node.to_owned(), used)).collect()

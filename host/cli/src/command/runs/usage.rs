@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use graph_core::limits::HostUse;
 use graph_core::record::Checkpoint;
 use graph_host::output::{self, styled};
-use graph_host::report::{one_line, short_number, short_span};
+use graph_host::report::{counted, one_line, short_number, short_span};
 use serde::Serialize;
 
 /// What one node has used in the supersteps that have committed.
@@ -18,6 +19,9 @@ pub(super) struct Usage {
     dispatches: u64,
     /// Fuel of all of them.
     fuel: u64,
+    /// What they used of the host.
+    #[serde(flatten)]
+    host: HostUse,
     /// Microseconds of all of them.
     micros: u64,
     /// Microseconds of the longest one.
@@ -32,6 +36,7 @@ pub(super) fn by_node(steps: &[Checkpoint]) -> BTreeMap<&str, Usage> {
         usage.tasks += 1;
         usage.dispatches += u64::from(task.dispatches);
         usage.fuel = usage.fuel.saturating_add(task.fuel);
+        usage.host = usage.host.plus(task.host);
         usage.micros = usage.micros.saturating_add(task.micros);
         usage.longest_micros = usage.longest_micros.max(task.micros);
     }
@@ -52,6 +57,9 @@ impl Usage {
         );
         if self.tasks > 1 {
             let _ = write!(line, "  {} {}", styled(output::DIM, "longest"), span(self.longest_micros));
+        }
+        if self.host.calls > 0 {
+            let _ = write!(line, "  {}", counted(self.host.calls, "call"));
         }
         line
     }

@@ -14,8 +14,10 @@ use crate::graph::{
     RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
+use crate::limits::TaskLimits;
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::record::JournalEntry;
+use crate::record::journal::fault;
 use crate::template::ValueTemplate;
 use crate::time::Timestamp;
 use crate::walker::{CustomEvent, Graphs, HookSpec, TaskReport, TaskSpec, Timing};
@@ -356,13 +358,14 @@ pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
         took: Duration::from_micros(u64::from(draw.as_bytes()[2])),
     };
     let events = (0..byte % 3).map(|number| CustomEvent { name: "n".to_owned(), payload: json!(number) });
-    let journal = (0..draw.as_bytes()[3] % 3).map(|number| JournalEntry {
+    let wanted = (0..draw.as_bytes()[3] % 3).map(|number| JournalEntry {
         function: "f".to_owned(),
         interface: "i".to_owned(),
         ok: number == 0,
         request: json!(number).into(),
         result: json!(byte).into(),
     });
+    let (journal, result) = within(&spec.limits, wanted, result);
     let fuel = u64::from(byte) + 1;
     let result = if fuel > spec.limits.fuel {
         Err(Failure::new(Category::Limit, format!("it may use {}", spec.limits.fuel)))
@@ -370,10 +373,24 @@ pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
         result
     };
     let used = fuel.min(spec.limits.fuel);
-    TaskReport {
-        events: events.collect(),
-        journal: journal.collect(),
-        timing,
-        ..TaskReport::new(result, used)
+    TaskReport { events: events.collect(), journal, timing, ..TaskReport::new(result, used) }
+}
+
+/// As many calls of the host as a task may make; the one that is too many ends the attempt.
+fn within(
+    limits: &TaskLimits,
+    wanted: impl Iterator<Item = JournalEntry>,
+    result: Result<Outcome, Failure>,
+) -> (Vec<JournalEntry>, Result<Outcome, Failure>) {
+    let mut entries: Vec<JournalEntry> = Vec::new();
+    for entry in wanted {
+        let used = JournalEntry::used_by(&entries).plus(entry.host_use());
+        if used.calls > limits.calls || used.bytes > limits.bytes {
+            let failure = Failure::new(Category::Limit, "it asked too much of the host");
+            entries.push(JournalEntry { ok: false, result: fault(&failure), ..entry });
+            return (entries, Err(failure));
+        }
+        entries.push(entry);
     }
+    (entries, result)
 }

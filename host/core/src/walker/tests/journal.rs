@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::graphs::{build, sketches};
 use super::simulation::{Simulation, setup};
 use crate::graph::Durability;
+use crate::limits::HostUse;
 use crate::record::{AttemptJournal, JournalEntry, Record, Status};
 use crate::walker::{Event, Resume};
 
@@ -47,8 +48,40 @@ fn check(simulation: &Simulation, events: &[Event]) -> Result<usize, TestCaseErr
     Ok(attempts)
 }
 
+/// What the newest checkpoint says was used of the host, and what all of them together say of their tasks.
+fn used(simulation: &Simulation) -> (HostUse, HostUse) {
+    let (mut total, mut tasks) = (HostUse::default(), HostUse::default());
+    for signed in &simulation.stored.checkpoints {
+        let opened = signed.open(&crate::trust::SigningKey::from_seed(&[7; 32]).verifying_key()).unwrap();
+        let Record::Checkpoint(checkpoint) = opened else { panic!("a checkpoint") };
+        total = checkpoint.host;
+        for task in &checkpoint.tasks {
+            let journal = task.journal.iter().map(|attempt| JournalEntry::used_by(&attempt.entries));
+            assert_eq!(journal.fold(HostUse::default(), HostUse::plus), task.host, "task {}", task.task);
+            tasks = tasks.plus(task.host);
+        }
+    }
+    (total, tasks)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Whatever order tasks finish in, they use no more of the host than the run may, and checkpoints count it.
+    #[test]
+    fn a_run_uses_no_more_of_the_host_than_it_may(sketch in sketches(), order: u64) {
+        let graph = Arc::new(build(&sketch, Durability::Sync));
+        let may = setup(&graph, Durability::Sync).manifest.run_limits().host();
+        let mut run = Simulation::new(Arc::clone(&graph), sketch.salt, order, Durability::Sync);
+        run.run(Event::Started);
+        let (total, tasks) = used(&run);
+        prop_assert_eq!(total, tasks);
+        let summary = run.walker.summary();
+        prop_assert_eq!(summary.host.min(may), summary.host, "of {:?}", may);
+        prop_assert_eq!(summary.host.max(total), summary.host);
+        let of_the_run = summary.error.iter().any(|error| error.message.contains("the run's budget of"));
+        prop_assert!(!of_the_run || may.calls == 6 || may.bytes == 40, "{:?}", summary.error);
+    }
 
     /// Every attempt is there: those that failed or asked, and those of before a stop that another process goes on from.
     #[test]

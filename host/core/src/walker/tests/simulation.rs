@@ -180,9 +180,9 @@ impl Stored {
     }
 }
 
-/// Some runs have little fuel, so that what their tasks are set aside matters.
-pub(super) fn has_little_fuel(graph: &Graph) -> bool {
-    graph.digest.as_bytes()[0].is_multiple_of(3)
+/// Some runs have little fuel, or may use little of the host, so that what their tasks are set aside matters.
+pub(super) fn has_little(graph: &Graph) -> bool {
+    graph.digest.as_bytes()[0].is_multiple_of(3) || graph.digest.as_bytes()[1] % 4 < 2
 }
 
 pub(super) fn setup(graph: &Graph, durability: Durability) -> Setup {
@@ -193,8 +193,13 @@ pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durabil
     let inputs = Arc::new(json!({}));
     let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap());
     let run = manifest.run_limits();
-    let fuel = if has_little_fuel(graph) { 2_500 } else { run.fuel };
-    let manifest = manifest.with_run_limits(RunLimits { fuel, ..run });
+    let fuel = if graph.digest.as_bytes()[0].is_multiple_of(3) { 2_500 } else { run.fuel };
+    let (calls, bytes) = match graph.digest.as_bytes()[1] % 4 {
+        0 => (6, run.bytes),
+        1 => (run.calls, 40),
+        _ => (run.calls, run.bytes),
+    };
+    let manifest = manifest.with_run_limits(RunLimits { fuel, calls, bytes, ..run });
     Setup {
         identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
         seed: Setup::default_seed(graph, &inputs),

@@ -7,7 +7,7 @@ use proptest::strategy::ValueTree as _;
 use serde_json::{Map, Value, json};
 
 use super::graphs::{Sketch, build, sketches, sketches_to_travel};
-use super::simulation::{Simulation, has_little_fuel, setup};
+use super::simulation::{Simulation, has_little, setup};
 use crate::graph::{Durability, Graph};
 use crate::record::{ErrorCode, Record, Source, Status};
 use crate::time::Timestamp;
@@ -107,7 +107,7 @@ proptest! {
     fn going_back_and_on_comes_to_the_same(sketch in sketches_to_travel(), order: u64, stop in 1_usize..80, at: prop::sample::Index) {
         let graph = Arc::new(build(&sketch, Durability::Sync));
         // What was spent stays spent.
-        prop_assume!(!has_little_fuel(&graph));
+        prop_assume!(!has_little(&graph));
         let (_, end) = original(&sketch, order, Durability::Sync);
         let mut cut = Simulation::new(Arc::clone(&graph), sketch.salt, order, Durability::Sync);
         cut.budget = stop;

@@ -18,7 +18,7 @@ use super::route::Route;
 use super::{Child, RunTree};
 use crate::capability::Manifest;
 use crate::graph::{Graph, Node, NodeKind};
-use crate::limits::RunLimits;
+use crate::limits::{HostUse, RunLimits};
 use crate::node::{Category, Failure};
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::record::{RunError, Status};
@@ -160,6 +160,8 @@ impl RunTree {
             fuel: accounted.fuel.saturating_add(spec.limits.fuel),
             timeout: limits.timeout.min(spec.limits.timeout),
             depth: limits.depth,
+            calls: accounted.host.calls.saturating_add(spec.limits.calls),
+            bytes: accounted.host.bytes.saturating_add(spec.limits.bytes),
         };
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
         let manifest =
@@ -280,6 +282,7 @@ impl RunTree {
         let walker = &child.walker;
         let mut used = ChildUse {
             fuel: walker.used_fuel(),
+            host: walker.used_host(),
             steps: walker.step.saturating_add(walker.child_steps).saturating_add(walker.open_steps()),
         };
         let from = (Bound::Included(namespace), Bound::Unbounded);
@@ -290,6 +293,7 @@ impl RunTree {
             if *below.parent == *namespace {
                 let (theirs, accounted) = (self.used(name), walker.accounted(&below.task));
                 used.fuel = used.fuel.saturating_add(theirs.fuel.saturating_sub(accounted.fuel));
+                used.host = used.host.plus(theirs.host.less(accounted.host));
                 used.steps = used.steps.saturating_add(theirs.steps.saturating_sub(accounted.steps));
             }
         }
@@ -391,6 +395,13 @@ impl Walker {
         let open = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
         let open = open.map(|task| task.used.fuel).fold(self.fuel_so_far(), u64::saturating_add);
         open.saturating_add(self.pending.fuel())
+    }
+
+    /// What has been used of the host so far, by tasks of the superstep under way too.
+    fn used_host(&self) -> HostUse {
+        let open = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
+        let open = open.map(|task| task.used.host).fold(self.host_so_far(), HostUse::plus);
+        open.plus(self.pending.host())
     }
 
     /// Supersteps of child runs whose own superstep has not committed, as far as they are accounted for.
