@@ -236,3 +236,64 @@ fn a_run_has_so_many_calls_of_the_host() {
     let shown = place.run(&["runs", "show", "outer-5"]).stdout;
     assert!(shown.contains("7 calls of the world"), "{shown}");
 }
+
+/// Certificates that `openssl` has made for tests, each with its key: `good`, `other` (of another host) and `expired` are
+/// signed by the authority in `ca.pem`, `self` by itself. They hold for a hundred years.
+const CERTIFICATES: [(&str, &[u8]); 4] = [
+    ("good", include_bytes!("certificates/good.pem")),
+    ("other", include_bytes!("certificates/other.pem")),
+    ("self", include_bytes!("certificates/self.pem")),
+    ("expired", include_bytes!("certificates/expired.pem")),
+];
+
+#[test]
+fn a_server_is_believed_with_a_certificate_of_its_own_name_alone() {
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cli/certificates/ca.pem");
+    let ok = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+    for (name, pem) in CERTIFICATES {
+        let server = Server::start_tls(pem, Answer::Bytes(ok.to_vec()));
+        let port = server.port;
+        let place = place(&format!(
+            "dispatch: [execute.tool.t.net]\nitems:\n  t/net:\n    http: [{{ host: localhost, ports: [{port}], addresses: \
+             [127.0.0.1, \"::1\"] }}]\n    secrets: [{{ name: TOKEN, from: {{ file: token }}, header: authorization, host: \
+             localhost }}]\n    knowledge: [{{ scope: notes/ }}]\n    tools: true\n"
+        ));
+        place.write("token", "v4lue-of-the-token\n");
+        let url = format!("https://localhost:{port}/");
+        place.write("inputs.json", &json!({"do": {"op": "secret", "url": url, "name": "TOKEN"}}).to_string());
+        let words = [
+            "run",
+            "one.yaml",
+            "--caps",
+            "caps.yaml",
+            "--allow-unsigned",
+            "--inputs",
+            "inputs.json",
+            "--json",
+        ];
+        // Whom the system trusts is said as for other programs: by this variable.
+        let run = |trusted: &str| place.command(&words).env("SSL_CERT_FILE", trusted).output().unwrap();
+        let ended = run(authority);
+        let (code, told) = (ended.status.code(), String::from_utf8_lossy(&ended.stdout).into_owned());
+        let warned = String::from_utf8_lossy(&ended.stderr).into_owned();
+        if name == "good" {
+            assert_eq!((code, server.heard().len()), (Some(0), 1), "{told}{warned}");
+            assert!(server.heard()[0].contains("authorization: Bearer v4lue-of-the-token"));
+            let unknown = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cli/certificates/self.pem");
+            let refused = run(unknown);
+            let warned = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!((refused.status.code(), server.heard().len()), (Some(5), 1), "{warned}");
+            assert!(warned.contains("UnknownIssuer"), "{warned}");
+            continue;
+        }
+        let reason = match name {
+            "other" => "NotValidForName",
+            "expired" => "Expired",
+            _ => "UnknownIssuer",
+        };
+        assert_eq!(code, Some(5), "{name}: {told}{warned}");
+        assert!(told.contains("the server's certificate is refused"), "{name}: {told}");
+        assert!(warned.contains(reason), "{name}: {warned}");
+        assert!(server.heard().is_empty(), "{name}: something was sent");
+    }
+}

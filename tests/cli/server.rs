@@ -1,9 +1,13 @@
 //! Servers of tests: whoever asks gets what the test has made up.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// What every request gets.
 #[derive(Clone, Debug)]
@@ -28,6 +32,24 @@ pub(crate) struct Server {
 impl Server {
     /// Listens. The answer may depend on the port that the system chose.
     pub(crate) fn start(answer: impl FnOnce(u16) -> Answer) -> Self {
+        Self::start_with(None, answer)
+    }
+
+    /// Listens for TLS. The PEM text holds a certificate and its key.
+    pub(crate) fn start_tls(pem: &[u8], answer: Answer) -> Self {
+        let certificate = CertificateDer::from_pem_slice(pem).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(pem).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        Self::start_with(Some(Arc::new(config)), |_| answer)
+    }
+
+    fn start_with(tls: Option<Arc<ServerConfig>>, answer: impl FnOnce(u16) -> Answer) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let answer = answer(port);
@@ -40,7 +62,14 @@ impl Server {
                     return;
                 }
                 let (answer, heard) = (answer.clone(), Arc::clone(&heard_by));
-                std::thread::spawn(move || serve(stream, &answer, &heard));
+                let tls = tls.clone();
+                std::thread::spawn(move || match tls {
+                    None => serve(stream, &answer, &heard),
+                    Some(config) => {
+                        let session = ServerConnection::new(config).unwrap();
+                        serve(StreamOwned::new(session, stream), &answer, &heard);
+                    }
+                });
             }
         });
         Self { port, heard, stopped }
@@ -60,8 +89,26 @@ impl Drop for Server {
     }
 }
 
+/// A connection that can say that nothing more comes.
+trait Ends {
+    fn end(&mut self) -> std::io::Result<()>;
+}
+
+impl Ends for TcpStream {
+    fn end(&mut self) -> std::io::Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
+
+impl Ends for StreamOwned<ServerConnection, TcpStream> {
+    fn end(&mut self) -> std::io::Result<()> {
+        self.conn.send_close_notify();
+        self.flush()
+    }
+}
+
 /// Answers one request; that the other side goes away in between is its own affair.
-fn serve(mut stream: TcpStream, answer: &Answer, heard: &Mutex<Vec<String>>) {
+fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Vec<String>>) {
     let mut request = Vec::new();
     let mut buffer = vec![0; 65536];
     while !request.windows(4).any(|part| part == b"\r\n\r\n") {
@@ -72,7 +119,7 @@ fn serve(mut stream: TcpStream, answer: &Answer, heard: &Mutex<Vec<String>>) {
     }
     heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
     let _ = match answer {
-        Answer::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.shutdown(Shutdown::Write)),
+        Answer::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.end()),
         Answer::Echo => {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", request.len());
             stream.write_all(&[head.as_bytes(), &request].concat())

@@ -22,6 +22,7 @@ pub struct Request {
     url: String,
     fields: Vec<(String, Vec<u8>)>,
     body: Vec<u8>,
+    streamed: bool,
 }
 
 /// The whole response of a server.
@@ -37,7 +38,7 @@ pub struct Response {
 
 /// A request for a URL, `GET` unless [`Request::method`] says otherwise.
 pub fn request(url: impl Into<String>) -> Request {
-    Request { method: "GET".to_owned(), url: url.into(), fields: Vec::new(), body: Vec::new() }
+    Request { method: "GET".to_owned(), url: url.into(), fields: Vec::new(), body: Vec::new(), streamed: false }
 }
 
 /// Asks for a URL.
@@ -64,6 +65,14 @@ impl Request {
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
+        self
+    }
+
+    /// Hands the request over before its body is written, as a client does that streams. The host sends it all the same once
+    /// the body is finished.
+    #[must_use]
+    pub fn streamed(mut self) -> Self {
+        self.streamed = true;
         self
     }
 
@@ -97,8 +106,13 @@ impl Request {
         request.set_scheme(Some(&scheme)).map_err(|()| invalid("its scheme is none"))?;
         request.set_authority(Some(authority)).map_err(|()| invalid("its host is none"))?;
         request.set_path_with_query(Some(path)).map_err(|()| invalid("its path is none"))?;
-        // The host sends a request whose body is complete.
+        // The host sends a request once its body is complete.
         let body = request.body().map_err(|()| invalid("its body cannot be written"))?;
+        let hand_over = |request| handle(request, None).map_err(|code| failed(&self.url, &code));
+        let (mut request, mut pending) = (Some(request), None);
+        if let Some(request) = request.take_if(|_| self.streamed) {
+            pending = Some(hand_over(request)?);
+        }
         {
             let stream = body.write().map_err(|()| invalid("its body cannot be written"))?;
             for chunk in self.body.chunks(CHUNK) {
@@ -106,8 +120,13 @@ impl Request {
             }
         }
         OutgoingBody::finish(body, None).map_err(|code| failed(&self.url, &code))?;
+        if let Some(request) = request {
+            pending = Some(hand_over(request)?);
+        }
+        let Some(pending) = pending else {
+            return Err(Failure::new(Category::Internal, "the request was not handed over"));
+        };
 
-        let pending = handle(request, None).map_err(|code| failed(&self.url, &code))?;
         pending.subscribe().block();
         let response = match pending.get() {
             Some(Ok(Ok(response))) => response,

@@ -127,6 +127,7 @@ fn linker(
                 let options = LinkOptions::default();
                 http::types::add_to_linker::<_, WasiHttp>(to, &(&options).into(), crate::host::http::view)?;
                 wasi::http::outgoing_handler::add_to_linker::<_, HasState>(to, |state| state)?;
+                crate::host::http::add_to_linker(to)?;
             }
             CapabilityKind::Secrets => {
                 graph_host::host::secrets::add_to_linker::<_, HasState>(to, |state| state)?;

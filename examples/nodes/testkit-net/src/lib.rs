@@ -29,6 +29,9 @@ enum Params {
         /// Whether to go where a redirect leads.
         #[serde(default)]
         follow: bool,
+        /// Whether to hand the request over before its body is written.
+        #[serde(default)]
+        streamed: bool,
     },
     /// Sends a request with a secret in a field.
     Secret {
@@ -91,10 +94,13 @@ graph_sdk::node! {
 
 fn run(params: Params, _ctx: &Context) -> Result<Value, Failure> {
     Ok(match params {
-        Params::Fetch { url, method, fields, body, times, follow } => {
+        Params::Fetch { url, method, fields, body, times, follow, streamed } => {
             let mut request = http::request(url).method(method.unwrap_or_else(|| "GET".to_owned())).body(body);
             for (name, value) in fields {
                 request = request.field(name, value);
+            }
+            if streamed {
+                request = request.streamed();
             }
             let mut answer = Value::Null;
             for _ in 0..times.unwrap_or(1) {

@@ -146,6 +146,36 @@ async fn a_granted_request_is_answered_and_answers_again() {
     assert_eq!(server.heard.lock().unwrap().len(), 1, "a replay sent something");
 }
 
+/// Most clients hand a request over, then write its body: it is sent once that is finished, and nothing else can be seen.
+#[tokio::test]
+async fn a_body_may_be_written_after_its_request_is_handed_over() {
+    let server = server(ok).await;
+    let node = granted(vec![rule("local.test", server.port)], Vec::new());
+    for length in [0, 1, 4096, 1 << 20] {
+        let url = format!("http://local.test:{}/", server.port);
+        let body = "x".repeat(length);
+        let params = |streamed: bool| json!({"op": "fetch", "url": url, "method": "POST", "body": body, "streamed": streamed});
+        let (whole, streamed) = (call(&node, params(false)).await, call(&node, params(true)).await);
+        assert_eq!(value(&streamed)["status"], json!(200), "{length}");
+        assert_eq!(value(&streamed), value(&whole), "{length}");
+        assert_eq!(streamed.journal, whole.journal, "{length}");
+        assert!(server.heard.lock().unwrap().iter().all(|heard| heard.ends_with(&body)), "{length}");
+        server.heard.lock().unwrap().clear();
+        let again = replay(&node, &params(true), streamed.journal.clone()).await;
+        assert_eq!((&again.result, again.fuel_used), (&streamed.result, streamed.fuel_used));
+        assert!(server.heard.lock().unwrap().is_empty(), "a replay sent something");
+    }
+    let long = "x".repeat((1 << 20) + 1);
+    for streamed in [false, true] {
+        let url = format!("http://local.test:{}/", server.port);
+        let params = json!({"op": "fetch", "url": url, "method": "POST", "body": long, "streamed": streamed});
+        let report = call(&node, params).await;
+        assert_eq!(report.classification, Classification::HostLimit, "{:?}", report.result);
+        assert!(failure(&report).1.contains("a body of more than 1048576 bytes"), "{:?}", report.result);
+    }
+    assert!(server.heard.lock().unwrap().is_empty());
+}
+
 #[tokio::test]
 async fn what_is_not_granted_goes_nowhere() {
     let server = server(ok).await;

@@ -2,15 +2,13 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use graph_core::capability::{Scheme, permit};
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{as_kept, digested, kept};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Body as _;
 use hyper::header;
 use serde_json::{Value, json};
 use wasmtime::component::Resource;
@@ -18,6 +16,7 @@ use wasmtime_wasi_http::RequestOptions;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode};
 use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest};
 
+use super::body::{Body, Unfinished};
 use super::problem::{Kind, Problem};
 use super::secrets;
 use super::send::{Request, Response};
@@ -52,14 +51,61 @@ impl outgoing_handler::Host for TaskState {
 
         let begun = self.output.begin();
         let answer = match complete(asked, self.limits.request_body) {
-            Ok(request) => self.answer(request, options).await?,
+            Ok(Whole::Request(request)) => self.answer(request, options).await?,
+            Ok(Whole::Unfinished(request, body)) => {
+                // Nothing is known of the answer until the body is finished.
+                let never = wasmtime_wasi::runtime::spawn(std::future::pending());
+                let future = self.table.push(HostFutureIncomingResponse::Pending(never))?;
+                let place = future.rep();
+                self.http.unfinished.push(Unfinished { place, request, options, body });
+                return Ok(Ok(future));
+            }
             Err(problem) => Err(problem),
         };
         self.output.ended(begun, INTERFACE, FUNCTION, answer.is_ok());
+        let answer = self.answered(answer)?;
+        Ok(Ok(self.table.push(answer)?))
+    }
+}
+
+impl TaskState {
+    /// A body has been finished: the requests that waited for it are sent.
+    pub(super) async fn body_finished(&mut self) -> wasmtime::Result<()> {
+        let mut waiting = std::mem::take(&mut self.http.unfinished);
+        let most = self.limits.request_body;
+        while !waiting.is_empty() {
+            let Unfinished { place, mut request, options, mut body } = waiting.remove(0);
+            let begun = self.output.begin();
+            let answer = match body.collect(most) {
+                Ok(false) => {
+                    self.http.unfinished.push(Unfinished { place, request, options, body });
+                    continue;
+                }
+                Ok(true) => {
+                    request.body = body.into_bytes();
+                    self.answer(request, options).await?
+                }
+                Err(problem) => Err(problem),
+            };
+            self.output.ended(begun, INTERFACE, FUNCTION, answer.is_ok());
+            let answer = self.answered(answer)?;
+            // Where the component has let go of the future, nobody wants to know.
+            if let Ok(future) = self.table.get_mut(&Resource::<HostFutureIncomingResponse>::new_own(place)) {
+                *future = answer;
+            }
+        }
+        Ok(())
+    }
+
+    /// An answer as the component gets it.
+    fn answered(
+        &mut self,
+        answer: Result<Response, Problem>,
+    ) -> wasmtime::Result<HostFutureIncomingResponse> {
         if let Err(problem) = &answer {
             self.output.host_line(Level::Warn, &format!("its request failed: {}", escape(&problem.message)));
         }
-        let answer = match answer {
+        Ok(HostFutureIncomingResponse::Ready(match answer {
             Ok(response) => {
                 let body = Full::new(Bytes::from(response.body)).map_err(Into::into).boxed_unsync();
                 let mut built = hyper::Response::builder().status(response.status);
@@ -71,9 +117,15 @@ impl outgoing_handler::Host for TaskState {
                 Ok((built.body(body)?, worker))
             }
             Err(problem) => Err(problem.error()),
-        };
-        Ok(Ok(self.table.push(HostFutureIncomingResponse::Ready(answer))?))
+        }))
     }
+}
+
+/// A request as it is handed over.
+enum Whole {
+    Request(Request),
+    /// The body is still being written.
+    Unfinished(Request, Body),
 }
 
 impl TaskState {
@@ -149,8 +201,8 @@ async fn send(
     })
 }
 
-/// A request as a component has built it, complete and in one form.
-fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Request, Problem> {
+/// A request as a component has built it, in one form.
+fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
     let bad = |message: &str| Problem::new(Kind::Uri, message);
     let method = match asked.method {
         types::Method::Get => "GET".to_owned(),
@@ -205,41 +257,14 @@ fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Request, Problem> {
             format!("the request has more than {MAX_REQUEST_FIELDS} fields"),
         ));
     }
-    let body = match asked.body {
-        None => Bytes::new(),
-        Some(body) => collect(body, most)?,
-    };
-    Ok(Request { method, scheme, host, port, path, fields, body })
-}
-
-/// The body of a request. All of it has to be written and finished before the request is sent.
-fn collect(mut body: wasmtime_wasi_http::p2::body::HyperOutgoingBody, most: u64) -> Result<Bytes, Problem> {
-    let mut bytes = BytesMut::new();
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        match std::pin::Pin::new(&mut body).poll_frame(&mut context) {
-            Poll::Ready(None) => return Ok(bytes.freeze()),
-            Poll::Ready(Some(Ok(frame))) => {
-                if let Ok(data) = frame.into_data() {
-                    bytes.extend_from_slice(&data);
-                }
-                if bytes.len() as u64 > most {
-                    return Err(Problem::new(
-                        Kind::RequestBody,
-                        format!("the request is longer than {most} bytes"),
-                    ));
-                }
-            }
-            Poll::Ready(Some(Err(_))) => {
-                return Err(Problem::new(Kind::RequestBody, "the request is not as long as it says"));
-            }
-            Poll::Pending => {
-                let message =
-                    "the request is sent before its body is finished; write and finish the body first";
-                return Err(Problem::new(Kind::Protocol, message));
-            }
-        }
+    let mut request = Request { method, scheme, host, port, path, fields, body: Bytes::new() };
+    let Some(body) = asked.body else { return Ok(Whole::Request(request)) };
+    let mut body = Body::new(body);
+    if !body.collect(most)? {
+        return Ok(Whole::Unfinished(request, body));
     }
+    request.body = body.into_bytes();
+    Ok(Whole::Request(request))
 }
 
 /// A request as the journal has it: with handles in the place of secrets.

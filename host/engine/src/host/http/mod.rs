@@ -1,12 +1,13 @@
 //! `wasi:http/outgoing-handler`: requests to what is granted, each checked at every step, each answered whole.
 //!
 //! The host follows no redirects: a component that follows one sends another request, which is checked like the first.
-//! A request is sent when its body is finished, and its whole response is there when the call returns, so that neither
-//! the network's pace nor its packets can be seen. Secrets are put in as a request leaves and taken out of what comes
+//! A request is sent when its body is finished, by `handle` or by the `finish` of a body that is written after it, and its
+//! whole response is there when that call returns, so that neither the network's pace nor its packets can be seen. Secrets are put in as a request leaves and taken out of what comes
 //! back.
 
 #![allow(unreachable_pub)]
 
+mod body;
 mod handler;
 mod problem;
 mod resolver;
@@ -22,6 +23,8 @@ use wasmtime_wasi_http::{
     WasiHttpCtxView, WasiHttpHooks,
 };
 
+use body::Unfinished;
+pub(crate) use body::add_to_linker;
 pub use resolver::{Resolver, Resolving, SystemResolver};
 pub(crate) use secrets::Secret;
 pub use secrets::SecretError;
@@ -50,13 +53,15 @@ pub(crate) struct HttpState {
     pub(super) outgoing: Arc<Outgoing>,
     /// How many more requests may be sent.
     left: u64,
+    /// Requests that were handed over before their bodies were finished.
+    unfinished: Vec<Unfinished>,
 }
 
 impl HttpState {
     pub(crate) fn new(outgoing: Arc<Outgoing>, requests: u64) -> Self {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
-        Self { context, hooks: Hooks, outgoing, left: requests }
+        Self { context, hooks: Hooks, outgoing, left: requests, unfinished: Vec::new() }
     }
 }
 
