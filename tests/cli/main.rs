@@ -13,6 +13,7 @@ mod interrupted;
 mod items;
 mod making;
 mod nested;
+mod not_json;
 mod parameters;
 mod pins;
 mod place;

@@ -81,6 +81,15 @@ fn the_shape_of_a_graph_is_drawn_and_reported() {
     }
     place.write("broken.json", "{\"id\": 1}");
     assert_eq!(place.run(&["graph", "show", "broken.json"]).code, 3);
+    // An item id is as good as a file, as with `run`.
+    std::fs::create_dir_all(place.path(".ai/tools/t")).unwrap();
+    std::fs::copy(place.path("shape.yaml"), place.path(".ai/tools/t/shape.yaml")).unwrap();
+    for command in [["graph", "show"], ["graph", "report"]] {
+        let of = |name: &'static str| place.run(&[&command[..], &[name]].concat());
+        let (by_id, by_file) = (of("t/shape"), of("shape.yaml"));
+        assert_eq!((by_id.code, by_id.stdout), (0, by_file.stdout), "{command:?}");
+        assert_eq!((of("t/nothing").code, of(".").code), (9, 2), "{command:?}");
+    }
     assert_eq!(place.run(&["graph", "show", "missing.json"]).code, 9);
     assert_eq!(place.run(&["graph", "show"]).code, 2);
 }

@@ -78,7 +78,12 @@ fn a_run_is_taken_to_another_host_and_checked_there() {
     }
     assert_eq!(shown, original);
     // Twice is once too often.
-    exits(&there.run(&["runs", "import", "run.jsonl"]), 2);
+    let again = there.run(&["runs", "import", "run.jsonl"]);
+    exits(&again, 2);
+    assert!(again.stderr.contains("an imported run keeps its id"), "{}", again.stderr);
+    let nowhere = there.run(&["runs", "export", "@last", "-o", "no/folder/run.jsonl"]);
+    exits(&nowhere, 10);
+    assert!(nowhere.stderr.contains("its folder does not exist"), "{}", nowhere.stderr);
     // A run that waits: it can be looked at, and only its own host can go on with it.
     export(&here, "q1");
     carry(&here, &there, "run.jsonl");

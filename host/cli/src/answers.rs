@@ -8,7 +8,7 @@ use graph_core::walker::Answers;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::inputs::parse_value;
+use crate::inputs::{AS_TEXT, parse_value};
 use crate::output::{self, Output, printable, styled};
 use crate::report::one_line;
 
@@ -34,12 +34,12 @@ impl Given {
         let mut bare = None;
         for text in std::mem::take(&mut self.0) {
             match addressed(&text, open) {
-                Some((id, value)) => {
-                    if by_id.insert(id.to_owned(), value).is_some() {
+                Some((id, answer)) => {
+                    if by_id.insert(id.to_owned(), value(answer)?).is_some() {
                         return Err(Error::usage(format!("there are two answers for `{}`", printable(id))));
                     }
                 }
-                None if bare.is_none() => bare = Some(parse_value(&text)),
+                None if bare.is_none() => bare = Some(value(&text)?),
                 None => {
                     return Err(Error::usage("there are several answers without an id".to_owned())
                         .help("write each as --answer ID=ANSWER; the ids are those that the run lists"));
@@ -63,14 +63,21 @@ impl Given {
     }
 }
 
+/// What an answer means, as it is typed.
+fn value(text: &str) -> Result<Value> {
+    parse_value(text).map_err(|error| {
+        Error::usage(format!("an answer is JSON that cannot be taken as it is: {error}")).help(AS_TEXT)
+    })
+}
+
 /// `ID=ANSWER` where the id is that of an open question, its node, or at least looks like an id.
-fn addressed<'t>(text: &'t str, open: &[InterruptRecord]) -> Option<(&'t str, Value)> {
+fn addressed<'t>(text: &'t str, open: &[InterruptRecord]) -> Option<(&'t str, &'t str)> {
     let (id, answer) = text.split_once('=')?;
     let known = open.iter().any(|interrupt| interrupt.id == id || interrupt.node == id);
     // A misspelt id is better refused by the walker than taken for an answer.
     let looks =
         id.contains('/') && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-/.".contains(&byte));
-    (known || looks).then(|| (id, parse_value(answer)))
+    (known || looks).then_some((id, answer))
 }
 
 /// Asks a person, on stderr; `None` when they leave: by the end of input, or Ctrl-C, of which `leave` tells.
@@ -133,7 +140,12 @@ fn answer(line: &str, payload: &Value, choices: &[Value]) -> Reply {
         return if payload.is_null() { Reply::GoOn } else { Reply::Again("an answer is needed".to_owned()) };
     }
     if choices.is_empty() {
-        return Reply::Value(parse_value(line));
+        return match parse_value(line) {
+            Ok(value) => Reply::Value(value),
+            Err(error) => {
+                Reply::Again(format!("that is JSON that cannot be taken as it is: {error}; {AS_TEXT}"))
+            }
+        };
     }
     if let Some(choice) = choices.iter().find(|choice| text(choice) == line) {
         return Reply::Value(choice.clone());

@@ -102,6 +102,10 @@ impl Error {
             Kind::StorageFull | Kind::QuotaExceeded => {
                 failure.help("free some space on that disk and try again")
             }
+            Kind::NotFound => {
+                Self::storage(format!("{what} {shown} cannot be written: its folder does not exist"))
+                    .help("make the folder first, or name another place")
+            }
             _ => failure,
         }
     }

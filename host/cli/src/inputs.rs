@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use graph_core::json;
+use graph_core::json::{self, StrictJsonError};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -21,12 +21,22 @@ pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
     if key.is_empty() {
         return Err(format!("`{text}` has no name before `=`"));
     }
-    Ok((key.to_owned(), parse_value(value)))
+    match parse_value(value) {
+        Ok(value) => Ok((key.to_owned(), value)),
+        Err(error) => Err(format!("`{key}` is JSON that cannot be taken as it is: {error}; {AS_TEXT}")),
+    }
 }
 
-/// A value as it is typed: JSON if it is JSON, else text.
-pub fn parse_value(text: &str) -> Value {
-    json::parse_strict(text.trim(), MAX_DEPTH).unwrap_or_else(|_| Value::from(text))
+/// How a text is given that would be taken for JSON.
+pub(crate) const AS_TEXT: &str = "a text is put in quotes of its own, such as '\"3\"'";
+
+/// A value as it is typed: JSON if it is JSON, else text. JSON that would not be taken as it is (a key twice, a number
+/// that does not fit) is neither.
+pub fn parse_value(text: &str) -> Result<Value, StrictJsonError> {
+    match json::parse_strict(text.trim(), MAX_DEPTH) {
+        Err(error) if json::is_json(text.trim()) => Err(error),
+        read => Ok(read.unwrap_or_else(|_| Value::from(text))),
+    }
 }
 
 /// The inputs of a command line: those of the file, then the single ones over them.
@@ -67,15 +77,24 @@ fn read(path: &Path) -> Result<Map<String, Value>> {
 
 fn parse_document(name: &str, text: &str) -> Result<Value> {
     // JSON first: its numbers and its limits are those of every other value in a run.
-    if text.trim_start().starts_with(['{', '['])
-        && let Ok(value) = json::parse_strict(text, MAX_DEPTH)
-    {
-        return Ok(value);
+    let is_json = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    let mut not_json = None;
+    if is_json || text.trim_start().starts_with(['{', '[']) {
+        match json::parse_strict(text.trim_start_matches('\u{feff}'), MAX_DEPTH) {
+            Ok(value) => return Ok(value),
+            Err(error) => not_json = Some(error).filter(|_| is_json),
+        }
     }
     let problems = graph_core::diagnostic::Problems::new();
     let value = graph_core::yaml::parse(text, &problems).map(|node| node.to_json());
     let (value, _) = problems.finish(name, text, value)?;
-    Ok(value)
+    match not_json {
+        None => Ok(value),
+        // What is YAML and not JSON would be read as something else than its name says.
+        Some(error) => {
+            Err(Error::invalid(format!("{name} is not JSON: {error}")).help("a file of YAML ends in .yaml"))
+        }
+    }
 }
 
 /// What kind of value it is, for messages.
@@ -107,6 +126,11 @@ mod tests {
         assert_eq!(of("n="), json!(""));
         assert_eq!(of("n={\"a\":[true,null]}"), json!({"a": [true, null]}));
         assert_eq!(of("n={a: 1}"), json!("{a: 1}"));
+        assert_eq!(of("n=NaN"), json!("NaN"));
+        for lossy in ["n=18446744073709551616", "n=1e400", r#"n={"a":1,"a":2}"#, r#"n="\ud800""#] {
+            let error = parse_pair(lossy).unwrap_err();
+            assert!(error.contains("quotes of its own"), "{lossy}: {error}");
+        }
         assert!(parse_pair("n").is_err());
         assert!(parse_pair("=1").is_err());
     }

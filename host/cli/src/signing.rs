@@ -44,6 +44,9 @@ impl Target {
     /// Reads a file: `.wasm` is a component, formats that have comments are texts.
     pub fn read(path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            return Err(Error::usage(format!("{} is a folder, a file is needed", path.display())));
+        }
         if extension.eq_ignore_ascii_case("wasm") {
             return Ok(Self::Component { bytes: read_component(path)? });
         }

@@ -15,8 +15,9 @@ use graph_store::{CheckpointStore, NewRun, RunRow};
 use serde_json::Value;
 
 use crate::context::{Context, now};
-use crate::driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
+use crate::driver::{DriveError, Driver, Parts, SystemClock, TaskExecutor, Writing};
 use crate::error::{Error, Result};
+use crate::exit::Exit;
 use crate::kept::Kept;
 use crate::resume::{self, finished, own_key, pinned_by};
 use crate::runs;
@@ -173,12 +174,12 @@ fn nothing_stored(run: &str) -> Error {
 fn refused(error: &HandleError) -> Error {
     match error {
         HandleError::Refused { code: code @ ErrorCode::InvalidUpdate, message } => {
-            Error::of_run(*code, message.clone())
+            Error::new(Exit::InvalidDocument, code.as_str(), message.clone())
                 .help("nothing was changed; give values that the channels take")
         }
         HandleError::Refused { code, message } => Error::of_run(*code, message.clone()),
         HandleError::Illegal { .. } => {
-            Error::new(crate::exit::Exit::Failed, "internal", format!("the host has a fault: {error}"))
+            Error::new(Exit::Failed, "internal", format!("the host has a fault: {error}"))
         }
     }
 }
@@ -200,7 +201,10 @@ async fn drive(
     };
     let mut driver = Driver::new(walker, &row.run_id, parts)
         .map_err(|error| Error::storage(format!("the run cannot be written: {error}")))?;
-    driver.drive(event, &mut ()).await?;
+    driver.drive(event, &mut ()).await.map_err(|error| match error {
+        DriveError::Refused { code, message } => refused(&HandleError::Refused { code, message }),
+        other => other.into(),
+    })?;
     Ok(driver.summary())
 }
 

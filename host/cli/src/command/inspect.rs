@@ -35,6 +35,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let project = args.sources.project.clone().or_else(|| project::nearest(&current));
     let places = Places::new(&args.sources.items, project.as_deref(), &context.home);
     let path = Path::new(&args.item);
+    if path.is_dir() {
+        return Err(Error::usage(format!("{} is a folder, a file or an item id is needed", args.item)));
+    }
     if path.is_file() || path.extension().is_some() {
         let item_type = type_of_file(path, || text_file::read(path).ok());
         if item_type != ItemType::Tool {

@@ -75,7 +75,8 @@ struct Add {
     /// The items that it may sign; `*` stands for any characters, as in `acme/*`
     #[arg(long, value_name = "PATTERN", required = true, num_args = 1..)]
     items: Vec<String>,
-    /// The most that its components may be granted besides logging: clocks, random, filesystem
+    /// The most that its components may be granted besides logging: clocks, random, filesystem, http,
+    /// secrets, knowledge, tools
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Vec<CapabilityKind>,
     /// When it begins to count: 2030-01-31 (its first moment in UTC) or 2030-01-31T12:00:00Z

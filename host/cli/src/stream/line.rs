@@ -1,5 +1,7 @@
 //! An entry of a run's history as a line of JSON.
 
+use std::collections::BTreeSet;
+
 use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, WrittenReader};
 use graph_core::time::Timestamp;
 use graph_store::Numbered;
@@ -112,7 +114,8 @@ impl Around<'_> {
 
     fn commit(&self) -> Value {
         let Some(checkpoint) = self.checkpoint() else { return json!({}) };
-        let changed: Vec<_> = self.numbered.record.values.iter().map(|value| &value.channel).collect();
+        // The first checkpoint of a history that was shortened brings every part of a list.
+        let changed: BTreeSet<_> = self.numbered.record.values.iter().map(|value| &value.channel).collect();
         json!({
             "checkpoint": checkpoint.sequence,
             "digest": self.numbered.record.digest,

@@ -9,4 +9,4 @@ pub(crate) use parse::tests::any_json;
 
 pub use canonical::{Sink, canonical_string, digest, write_canonical};
 pub use number::{compare_numbers, equal};
-pub use parse::{MAX_DEPTH, StrictJsonError, depth, parse_strict};
+pub use parse::{MAX_DEPTH, StrictJsonError, depth, is_json, parse_strict};

@@ -29,7 +29,7 @@ pub fn parse_strict(text: &str, max_depth: usize) -> Result<Value, StrictJsonErr
     let mut reader = serde_json::Deserializer::from_str(text);
     let seed = Strict { left: max_depth.min(MAX_DEPTH), rounded: &mut rounded };
     let value = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    let value = value.map_err(|error| refused(&error))?;
+    let value = value.map_err(|error| refused(text, &error))?;
     if rounded {
         refuse_changed_integers(text)?;
     }
@@ -45,11 +45,31 @@ pub fn depth(value: &Value) -> usize {
     }
 }
 
-fn refused(error: &serde_json::Error) -> StrictJsonError {
+fn refused(json: &str, error: &serde_json::Error) -> StrictJsonError {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text).to_owned();
+    let message = match message.as_str() {
+        "expected value" | "invalid number" => not_a_number(json, line, column).unwrap_or(message),
+        "lone leading surrogate in hex escape" | "unexpected end of hex escape" => {
+            "a `\\u` escape is cut short, or half of a surrogate pair".to_owned()
+        }
+        _ => message,
+    };
     StrictJsonError { message, line, column }
+}
+
+/// What stands at a place where a value was expected, if it is a number that JSON does not have.
+fn not_a_number(json: &str, line: usize, column: usize) -> Option<String> {
+    let line = json.lines().nth(line.checked_sub(1)?)?;
+    let rest = line.get(column.checked_sub(1)?..)?;
+    let found = ["NaN", "Infinity"].into_iter().find(|word| rest.starts_with(word))?;
+    Some(format!("`{found}` is no JSON value"))
+}
+
+/// Whether a text is JSON by its grammar, though [`parse_strict`] may refuse what it holds.
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// Integer literals beyond 64 bits become doubles. That is fine for those that a double writes back digit for digit,
@@ -80,9 +100,7 @@ fn refuse_changed_integers(text: &str) -> Result<(), StrictJsonError> {
                 if literal.len() > 18 && !is_exact(literal) {
                     let before = &text[..at];
                     return Err(StrictJsonError {
-                        message: format!(
-                            "the integer {literal} does not fit in 64 bits; write it as a string"
-                        ),
+                        message: format!("the integer {literal} does not fit in 64 bits (a string holds it)"),
                         line: before.matches('\n').count() + 1,
                         column: at - before.rfind('\n').map_or(0, |newline| newline + 1) + 1,
                     });
@@ -271,7 +289,7 @@ pub(crate) mod tests {
         let error = refusal("{\"x\": \"\\\"12345678901234567890123\",\n \"y\": 123456789012345678901}");
         assert_eq!(
             error.to_string(),
-            "the integer 123456789012345678901 does not fit in 64 bits; write it as a string at line 2, column 7"
+            "the integer 123456789012345678901 does not fit in 64 bits (a string holds it) at line 2, column 7"
         );
         assert_eq!(refusal("18446744073709551617").line, 1);
         assert_eq!(parse_strict("1.8446744073709551617e19", 1).unwrap(), json!(18_446_744_073_709_551_616.0));

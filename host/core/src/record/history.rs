@@ -66,6 +66,8 @@ pub struct History {
     warnings: Vec<String>,
     /// What an update that went back has left behind, with the number of that update.
     left: Vec<Left>,
+    /// How many checkpoints were removed, and the number of the first that was kept.
+    removed: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +81,12 @@ struct Left {
 impl History {
     /// The history of a run whose first checkpoints were removed.
     pub fn after(pruning: &Pruning) -> Self {
-        Self { visited: pruning.visited.clone(), warnings: pruning.warnings.clone(), ..Self::default() }
+        Self {
+            visited: pruning.visited.clone(),
+            warnings: pruning.warnings.clone(),
+            removed: Some((pruning.removed, pruning.first_sequence)),
+            ..Self::default()
+        }
     }
 
     /// Takes the next checkpoint.
@@ -142,7 +149,14 @@ impl History {
                 .or_else(|| newest_first().find(|landmark| landmark.step == *step)),
             Place::Node(node) => newest_first().find(|landmark| landmark.next.contains(node)),
         };
-        found.ok_or_else(|| NotThere { place: place.clone(), known: self.known(place) })
+        found.ok_or_else(|| {
+            let removed = self.removed.map(|(count, first)| match count {
+                1 => format!("; the one before checkpoint {first} was removed"),
+                _ => format!("; the {count} before checkpoint {first} were removed"),
+            });
+            let known = self.known(place) + removed.as_deref().unwrap_or_default();
+            NotThere { place: place.clone(), known }
+        })
     }
 
     fn known(&self, place: &Place) -> String {
@@ -150,14 +164,18 @@ impl History {
             return "the run has none yet".to_owned();
         }
         match place {
-            Place::Newest | Place::Sequence(_) => {
-                format!("those of this run are {}", ranges(self.landmarks.keys().copied()))
-            }
+            Place::Newest | Place::Sequence(_) => match ranges(self.landmarks.keys().copied()) {
+                only if self.landmarks.len() == 1 => format!("this run has {only} alone"),
+                all => format!("those of this run are {all}"),
+            },
             Place::Step(_) => {
                 let mut steps: Vec<u64> = self.landmarks.values().map(|landmark| landmark.step).collect();
                 steps.sort_unstable();
                 steps.dedup();
-                format!("the steps that are there are {}", ranges(steps))
+                match steps.as_slice() {
+                    [only] => format!("step {only} alone is there"),
+                    _ => format!("the steps that are there are {}", ranges(steps)),
+                }
             }
             Place::Node(_) => {
                 let mut nodes: Vec<&str> =

@@ -7,7 +7,6 @@ use graph_core::structure::{Finding, findings, unneeded_capabilities};
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
-use graph_host::items::id_of_graph;
 use graph_host::launch::read_manifest;
 use graph_host::output::{self, printable, styled};
 use serde_json::json;
@@ -16,8 +15,8 @@ use serde_json::json;
 /// barriers that never open, writes that must conflict, capabilities that no node needs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file of a graph
-    graph: PathBuf,
+    /// The graph: a file, or an item id
+    graph: String,
     /// A capability manifest: what it allows for nothing is told too
     #[arg(long, value_name = "FILE")]
     caps: Option<PathBuf>,
@@ -25,8 +24,9 @@ pub(crate) struct Args {
 
 /// Findings are no errors: the graph can run, and the exit code is 0.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let text = graph_host::text_file::read_as("the graph", &args.graph)?;
-    let loaded = load(&args.graph.display().to_string(), &text, &id_of_graph(&args.graph))?;
+    let (path, id) = super::find(&args.graph, context)?;
+    let text = graph_host::text_file::read_as("the graph", &path)?;
+    let loaded = load(&path.display().to_string(), &text, &id)?;
     let mut found = findings(&loaded.graph);
     if let Some(caps) = &args.caps {
         found.extend(unneeded_capabilities(&[&loaded.graph], &read_manifest(caps, context)?));

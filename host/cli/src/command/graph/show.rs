@@ -1,6 +1,6 @@
 //! `graph-host graph show`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::ValueEnum;
 use graph_core::document::{load, load_snapshot};
@@ -9,7 +9,6 @@ use graph_core::topology::Topology;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
-use graph_host::items::id_of_graph;
 use graph_host::pins::Pins;
 use graph_host::stores::Stores;
 use graph_host::{drawing, project, runs};
@@ -18,9 +17,9 @@ use serde_json::json;
 /// Draw a graph, or what a run of it went through
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file of a graph; or a .json file that `graph show --format json` has printed
+    /// The graph: a file, or an item id; or a .json file that `graph show --format json` has printed
     #[arg(required_unless_present = "run")]
-    graph: Option<PathBuf>,
+    graph: Option<String>,
     /// Draw the graph of this run, with how often nodes were visited and edges were taken
     #[arg(long, value_name = "RUN", conflicts_with = "graph")]
     run: Option<String>,
@@ -44,8 +43,10 @@ enum Format {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let topology = match (&args.run, &args.graph) {
         (Some(run), _) => of_run(run)?,
-        (None, Some(path)) if path.extension().is_some_and(|extension| extension == "json") => printed(path)?,
-        (None, Some(path)) => of_file(path)?,
+        (None, Some(name)) if Path::new(name).extension().is_some_and(|it| it == "json") => {
+            printed(Path::new(name))?
+        }
+        (None, Some(name)) => of_file(name, context)?,
         (None, None) => return Err(Error::usage("name the file of a graph, or a run with --run")),
     };
     let output = context.output;
@@ -59,9 +60,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn of_file(path: &Path) -> Result<Topology> {
-    let text = graph_host::text_file::read_as("the graph", path)?;
-    let loaded = load(&path.display().to_string(), &text, &id_of_graph(path))?;
+fn of_file(name: &str, context: &Context) -> Result<Topology> {
+    let (path, id) = super::find(name, context)?;
+    let text = graph_host::text_file::read_as("the graph", &path)?;
+    let loaded = load(&path.display().to_string(), &text, &id)?;
     Ok(Topology::of(&loaded.graph))
 }
 

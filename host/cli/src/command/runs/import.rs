@@ -11,7 +11,7 @@ use graph_host::exit::Exit;
 use graph_host::output::{self, styled};
 use graph_host::stores::{self, StoreKind, Stores};
 use graph_host::{report, runs};
-use graph_store::{CreateRunError, FileStore};
+use graph_store::FileStore;
 use serde_json::json;
 
 use super::verify::read_key;
@@ -49,7 +49,8 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         && let Ok((_, _, row)) = Stores::to_read(project)?.find(&archive.row().run_id)
         && row.run_id == archive.row().run_id
     {
-        return Err(CreateRunError::Exists { run: row.run_id }.into());
+        return Err(Error::usage(format!("there is a run {} here already", row.run_id))
+            .help("an imported run keeps its id: import it into another project, with --project"));
     }
     match args.store {
         StoreKind::Sqlite => archive.store(&*runs::open(project)?)?,
