@@ -48,10 +48,11 @@ fn a_killed_process_loses_nothing_and_holds_nothing() {
             .spawn()
             .unwrap();
         let output = BufReader::new(writer.stdout.take().unwrap());
-        let said = output.lines().map(Result::unwrap).filter_map(|line| {
+        // It stays open: a child that cannot write any more would end by itself.
+        let mut said = output.lines().map(Result::unwrap).filter_map(|line| {
             line.split_once("committed ").map(|(_, number)| number.parse::<u64>().unwrap())
         });
-        let last = said.take(lines).last().expect("the child commits");
+        let last = said.by_ref().take(lines).last().expect("the child commits");
         let store = place.store();
         assert_eq!(store.holder("r").unwrap(), Holder::Known(owner(4711)));
         writer.kill().unwrap();
