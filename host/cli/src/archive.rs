@@ -239,6 +239,7 @@ fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
         signature: line.signature,
         events: 0,
         values: values.collect(),
+        results: Vec::new(),
     };
     record.events = record.decode().map_err(|error| Error::integrity(error.to_string()))?.event_count();
     Ok((before, record))

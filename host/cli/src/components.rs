@@ -8,6 +8,7 @@ use std::sync::Arc;
 use graph_core::capability::{
     EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, effective_grant,
 };
+use graph_core::digest::Digest;
 use graph_core::graph::{NodeCapabilities, NodeLimits};
 use graph_core::node::{Category, Description, Failure};
 use graph_core::time::Timestamp;
@@ -56,6 +57,16 @@ pub struct Admitted {
     pub loaded: LoadedComponent,
     /// The interfaces that it declares; of one under development, those that it imports.
     pub declared: Vec<InterfaceName>,
+}
+
+/// A component that is linked with what it is granted.
+pub(crate) struct Prepared {
+    pub(crate) node: PreparedNode,
+    pub(crate) grant: EffectiveGrant,
+    /// The digest of its bytes.
+    pub(crate) component: Digest,
+    /// Whose signature it runs by.
+    pub(crate) standing: Standing,
 }
 
 /// Why an item cannot be used.
@@ -215,7 +226,7 @@ impl Components {
         limits: NodeLimits,
         recorded: Timestamp,
         caller: Option<&EffectiveGrant>,
-    ) -> Result<(PreparedNode, EffectiveGrant, Standing), Failure> {
+    ) -> Result<Prepared, Failure> {
         let admitted = self.admit_at(item, Some(recorded)).map_err(AdmitError::failure)?;
         if let Some(log) = &self.log {
             log.accept_component(&admitted.verified)
@@ -226,11 +237,12 @@ impl Components {
             let reasons: Vec<_> = refusals.iter().map(ToString::to_string).collect();
             Failure::new(Category::Denied, reasons.join("; "))
         })?;
-        let prepared = self
+        let node = self
             .engine
             .prepare(&admitted.loaded, &grant)
             .map_err(|error| Failure::new(Category::Denied, error.to_string()))?;
-        Ok((prepared, grant, admitted.verified.standing().clone()))
+        let standing = admitted.verified.standing().clone();
+        Ok(Prepared { node, grant, component: *admitted.verified.digest(), standing })
     }
 }
 

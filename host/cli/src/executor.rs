@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant};
-use graph_core::digest::Digest;
+use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Graph, ItemType, NodeCapabilities, NodeIndex, NodeLimits, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
@@ -22,7 +22,7 @@ use graph_engine::{Call, EventRecord, HostCall, Journal, Knowledge, Level, LogLi
 use graph_store::CheckpointStore;
 
 use crate::calls::Caller;
-use crate::components::Components;
+use crate::components::{Components, Prepared};
 use crate::driver::{CallObserver, TaskExecutor};
 use crate::knowledge::ProjectKnowledge;
 use crate::output::{self, Output, printable, styled};
@@ -93,13 +93,21 @@ pub(crate) struct Ready {
     grant: Arc<EffectiveGrant>,
     /// Whose signature it runs by, and until when that counts.
     standing: Standing,
+    /// What its results depend on beside what it is given: the component, its grant and the engine.
+    performer: Digest,
     /// How long a call takes, in nanoseconds; 0: not known.
     expected: AtomicU64,
 }
 
 impl Ready {
-    fn new(node: PreparedNode, grant: EffectiveGrant, standing: Standing) -> Self {
-        Self { node, grant: Arc::new(grant), standing, expected: AtomicU64::new(0) }
+    fn new(prepared: Prepared, engine: &Digest) -> Self {
+        let Prepared { node, grant, component, standing } = prepared;
+        let performer = DomainHasher::new("graph-host/performer/v1")
+            .digest(&component)
+            .digest(&grant.digest())
+            .digest(engine)
+            .finish();
+        Self { node, grant: Arc::new(grant), standing, performer, expected: AtomicU64::new(0) }
     }
 
     /// Why its signature does not count any more at a superstep of that time; none if it does.
@@ -130,16 +138,19 @@ impl ComponentExecutor {
         primaries.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
         let mut ready: HashMap<Digest, Scopes> = HashMap::new();
+        let engine = components.engine.digest();
         for planned in plan.nodes.into_iter().chain(plan.hooks) {
             if let (PlannedId::Literal(id), Some(node), Some(grant)) =
                 (planned.item, planned.ready, planned.grant)
                 && let Some(Ok(admitted)) = plan.items.get(&id)
             {
                 let standing = admitted.verified.standing().clone();
+                let component = *admitted.verified.digest();
+                let prepared = Prepared { node, grant, component, standing };
                 let Scope { graph, narrowing } = planned.scope;
                 let scope = ready.entry(graph).or_default().entry(narrowing).or_default();
                 let place = if planned.hook.is_some() { Place::Hook } else { Place::Node(planned.index) };
-                scope.insert((place, id), Arc::new(Ready::new(node, grant, standing)));
+                scope.insert((place, id), Arc::new(Ready::new(prepared, &engine)));
             }
         }
         let ready = RwLock::new(ready);
@@ -225,6 +236,16 @@ impl TaskExecutor for ComponentExecutor {
         self.dispatch(spec.call, Place::Hook)
     }
 
+    fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
+        let (shared, spec) = (Arc::clone(&self.shared), spec.clone());
+        async move {
+            let ready = shared.ready(&spec, Place::Node(spec.node)).await.ok()?;
+            // What would not be let in now has nothing to stand in for it.
+            ready.expired(&spec.item_id, spec.clock).is_none().then_some(ready.performer)
+        }
+        .boxed()
+    }
+
     fn is_brief(&self, spec: &TaskSpec) -> bool {
         self.shared.known(spec, Place::Node(spec.node)).is_some_and(|ready| {
             let expected = ready.expected.load(Ordering::Relaxed);
@@ -297,7 +318,7 @@ impl Shared {
         let (shared, item) = (Arc::clone(self), spec.item_id.clone());
         let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
         let clock = spec.clock;
-        let (prepared, grant, standing) = tokio::task::spawn_blocking(move || {
+        let prepared = tokio::task::spawn_blocking(move || {
             let (capabilities, limits) = place.leaves(&graph);
             shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, None)
         })
@@ -305,7 +326,7 @@ impl Shared {
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })??;
-        let ready = Arc::new(Ready::new(prepared, grant, standing));
+        let ready = Arc::new(Ready::new(prepared, &self.components.engine.digest()));
         let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
         let scopes = known.entry(spec.graph.digest).or_default();
         let scope = scopes.entry(spec.manifest.narrowing().to_owned()).or_default();
@@ -336,7 +357,7 @@ impl Shared {
         let (graph, manifest, caller) =
             (Arc::clone(&spec.graph), Arc::clone(&spec.manifest), Arc::clone(caller));
         let clock = spec.clock;
-        let (prepared, grant, standing) = tokio::task::spawn_blocking(move || {
+        let prepared = tokio::task::spawn_blocking(move || {
             let (capabilities, limits) = place.leaves(&graph);
             shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, Some(&caller))
         })
@@ -344,7 +365,7 @@ impl Shared {
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })??;
-        let ready = Arc::new(Ready::new(prepared, grant, standing));
+        let ready = Arc::new(Ready::new(prepared, &self.components.engine.digest()));
         self.callees.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&ready));
         Ok(ready)
     }

@@ -32,8 +32,19 @@ pub struct Policy {
     pub checkpoints: Option<usize>,
     /// Not only runs that have ended: those that could be resumed too.
     pub all_statuses: bool,
+    /// Results that are kept for later tasks.
+    pub cache: Option<Cached>,
     /// Nothing is removed; it is only said what would be.
     pub dry_run: bool,
+}
+
+/// Which results are to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cached {
+    /// Those that are older than the `ttl` of the node that computed them.
+    Expired,
+    /// All of them.
+    All,
 }
 
 /// A run that was removed.
@@ -69,7 +80,9 @@ pub struct Report {
     pub pruned: Vec<Pruned>,
     /// Texts that no run needs any more.
     pub texts: u64,
-    /// Bytes of records, values and texts that were removed.
+    /// Results of tasks that were kept for later ones.
+    pub results: u64,
+    /// Bytes of records, values, texts and results that were removed.
     pub bytes: u64,
     /// What was left alone although it was asked for, and why.
     pub left: Vec<String>,
@@ -81,6 +94,7 @@ impl Report {
         self.removed.extend(other.removed);
         self.pruned.extend(other.pruned);
         self.texts = self.texts.saturating_add(other.texts);
+        self.results = self.results.saturating_add(other.results);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.left.extend(other.left);
     }
@@ -108,6 +122,15 @@ pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) 
     for row in rows.iter().filter(|row| doomed.contains(row.run_id.as_str())) {
         if remove(store, project, row, policy, &mut report)? {
             gone.insert(row.run_id.clone());
+        }
+    }
+    if let Some(which) = policy.cache {
+        let expired = (which == Cached::Expired).then(now);
+        let freed =
+            if policy.dry_run { store.results_size(expired)? } else { store.remove_results(expired)? };
+        report.results = freed.records;
+        if !policy.dry_run {
+            report.bytes = report.bytes.saturating_add(freed.bytes);
         }
     }
     sweep(store, &gone, policy.dry_run, &mut report)?;

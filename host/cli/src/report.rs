@@ -29,6 +29,7 @@ pub fn document(run: &str, graph: &str, summary: &Summary) -> Value {
         "steps": summary.steps,
         "visited": summary.visited,
         "executions": summary.executions,
+        "cached": summary.cached,
         "next": summary.next,
         "interrupts": summary.interrupts.iter().map(interrupt).collect::<Vec<_>>(),
         "error": summary.error.as_ref().map(|error| json!({
@@ -188,6 +189,10 @@ impl Observer for Progress {
                 failure.category,
                 one_line(&failure.message, 200),
             )),
+            Notice::Cached { node, fuel, run, .. } => {
+                let from = format!("as in run {run}, {} fuel", short_number(*fuel));
+                self.line(&cached_line(node, &from));
+            }
             Notice::Warning(warning) => {
                 if !self.output.is_json() {
                     self.output.note(format_args!(
@@ -215,6 +220,7 @@ impl Observer for Progress {
                     self.line(&format!("      {} {line}", styled(output::DIM, format_args!("{path} ┆"))));
                 }
                 Notice::Retrying { .. }
+                | Notice::Cached { .. }
                 | Notice::TaskFinished { failure: Some(_), .. }
                 | Notice::HookFinished(_)
                 | Notice::Warning(_) => self.notice(at, notice),
@@ -223,6 +229,16 @@ impl Observer for Progress {
             Notice::TaskFinished { .. } | Notice::Stopped(_) => {}
         }
     }
+}
+
+/// A line about a task for which a stored result has stood in.
+pub fn cached_line(node: &str, from: &str) -> String {
+    format!(
+        "      {} {} {}",
+        styled(output::DIM, "="),
+        one_line(node, 40),
+        styled(output::DIM, one_line(from, 160))
+    )
 }
 
 /// A line about one superstep: `  3  count ×12     1.2M fuel     8.1 ms  counts +12`.

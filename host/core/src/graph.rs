@@ -127,6 +127,8 @@ pub struct Node {
     pub command: Option<CommandGrant>,
     /// Narrows what the node's item, or child graph, may use.
     pub capabilities: Option<NodeCapabilities>,
+    /// For how long what a task gave stands in for later ones that would be given the same; `None`: not at all.
+    pub cache: Option<CachePolicy>,
     /// `revisit: {feedback: true}`: what it gave at its last visit is kept, and its templates read it as `node.previous`.
     pub feedback: bool,
     /// Anything, for tools.
@@ -160,6 +162,15 @@ pub struct Foreach {
     pub parallel: bool,
     /// What an item's failure does.
     pub on_item_error: OnItemError,
+}
+
+/// When a stored result stands in for a dispatch.
+#[derive(Debug)]
+pub struct CachePolicy {
+    /// How old a result may become, by recorded times; above zero.
+    pub ttl: Duration,
+    /// What it depends on beside the item, what that is given and what it may use.
+    pub key: Option<ValueTemplate>,
 }
 
 /// The item that a node dispatches.

@@ -1,11 +1,13 @@
 //! A store in memory: for tests, and for runs that nobody wants to keep.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord, ValueKind};
+use graph_core::time::Timestamp;
 
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
@@ -27,6 +29,8 @@ pub struct MemoryStore {
 struct State {
     runs: BTreeMap<String, Run>,
     snapshots: BTreeMap<Digest, Arc<str>>,
+    /// By key, then by run and namespace.
+    results: BTreeMap<Digest, BTreeMap<(String, String), SignedCacheEntry>>,
     created: u64,
     /// Rises with every change.
     changes: u64,
@@ -79,7 +83,7 @@ impl Namespace {
 
     fn push(&mut self, checkpoint: &SignedRecord) {
         let place = self.checkpoints.len();
-        let mut kept = checkpoint.clone();
+        let mut kept = SignedRecord { results: Vec::new(), ..checkpoint.clone() };
         kept.values
             .sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
         for (index, value) in kept.values.iter().enumerate() {
@@ -285,6 +289,10 @@ impl CheckpointStore for MemoryStore {
         })?;
         kept.write(plans, plan::entries(batch));
         update.apply(&mut kept.row);
+        for entry in batch.iter().flat_map(|record| &record.results) {
+            let under = state.results.entry(entry.key).or_default();
+            under.insert((entry.run.clone(), entry.namespace.clone()), entry.clone());
+        }
         Ok(())
     }
 
@@ -346,6 +354,7 @@ impl CheckpointStore for MemoryStore {
             signature: found.signature,
             events: found.events,
             values: Vec::new(),
+            results: Vec::new(),
         }))
     }
 
@@ -422,6 +431,19 @@ impl CheckpointStore for MemoryStore {
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         Ok(self.lock().snapshots.get(digest).map(ToString::to_string))
+    }
+
+    fn results(
+        &self,
+        key: &Digest,
+        window: RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, ReadError> {
+        let state = self.lock();
+        let under = state.results.get(key).into_iter().flat_map(BTreeMap::values);
+        let mut found: Vec<_> = under.filter(|entry| window.contains(&entry.at)).cloned().collect();
+        found.reverse();
+        found.sort_by_key(|entry| std::cmp::Reverse(entry.at));
+        Ok(found)
     }
 
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
@@ -510,6 +532,25 @@ impl Upkeep for MemoryStore {
         })
     }
 
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+        let state = self.lock();
+        let mut size = Freed::default();
+        for entry in
+            state.results.values().flat_map(BTreeMap::values).filter(|entry| has_expired(entry, expired))
+        {
+            size += Freed { records: 1, bytes: length(&entry.body) };
+        }
+        Ok(size)
+    }
+
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+        let freed = self.results_size(expired)?;
+        let mut state = self.lock();
+        state.results.values_mut().for_each(|under| under.retain(|_, entry| !has_expired(entry, expired)));
+        state.results.retain(|_, under| !under.is_empty());
+        Ok(freed)
+    }
+
     fn snapshots(&self) -> Result<Vec<Digest>, ReadError> {
         Ok(self.lock().snapshots.keys().copied().collect())
     }
@@ -531,6 +572,10 @@ impl Upkeep for MemoryStore {
         }
         Ok(Some(freed))
     }
+}
+
+fn has_expired(entry: &SignedCacheEntry, by: Option<Timestamp>) -> bool {
+    by.is_none_or(|at| entry.expires <= at)
 }
 
 /// Gives the run back.

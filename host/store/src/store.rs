@@ -1,10 +1,11 @@
 //! The contract of a store.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, SignedRecord};
+use graph_core::record::{ChannelValue, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,8 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     ///
     /// Records are taken in order. A checkpoint needs a higher sequence than the newest one of its namespace and voids
     /// the pending records there; any other record must be under the newest checkpoint, and replaces the one of the
-    /// same kind and task. What a later record of the batch voids or replaces is not written at all. An empty batch
+    /// same kind and task. A checkpoint's [`SignedRecord::results`] are kept with it, each in place of what the same run and
+    /// namespace have left under its key before. What a later record of the batch voids or replaces is not written at all. An empty batch
     /// changes only the run's row, and an update that names nothing leaves that as it is, its time included.
     fn commit(
         &self,
@@ -92,6 +94,14 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// The text kept under a digest; `None` if there is none.
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError>;
 
+    /// The results that are kept under a key for later tasks and are from within these times, the newest first: of each run
+    /// and namespace that has left one the newest.
+    fn results(
+        &self,
+        key: &Digest,
+        window: RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, ReadError>;
+
     /// The namespaces of a run that have records, in byte order.
     fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError>;
 
@@ -122,11 +132,18 @@ pub trait Upkeep: CheckpointStore {
         prunings: &[(String, String)],
     ) -> Result<(), ImportError>;
 
-    /// Removes a run with everything that belongs to it alone. Texts that other runs may share stay.
+    /// Removes a run with everything that belongs to it alone. Texts that other runs may share stay, and so do the results
+    /// that it has left for them.
     fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError>;
 
     /// Removes the checkpoints of a namespace before one of them, in one transaction with the note that says so.
     fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError>;
+
+    /// What the results that have expired by then take up; without a time, all of them.
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError>;
+
+    /// Removes the results that have expired by then; without a time, all of them.
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError>;
 
     /// The digests of all texts that are kept.
     fn snapshots(&self) -> Result<Vec<Digest>, ReadError>;

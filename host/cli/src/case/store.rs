@@ -1,14 +1,16 @@
 //! A store that can break off, as a process that is killed does.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    ChannelValue, Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord,
-    TaskUse,
+    ChannelValue, Checkpoint, HookRecord, HookSummary, RecordKind, SignedCacheEntry, SignedRecord,
+    StatusRecord, TaskRecord, TaskUse,
 };
+use graph_core::time::Timestamp;
 use graph_store::{
     AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Numbered,
     Owner, ReadError, ResolveError, RunFilter, RunGuard, RunRow, RunUpdate, SnapshotError, StorageError,
@@ -259,6 +261,14 @@ impl CheckpointStore for CaseStore {
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         self.inner.snapshot(digest)
+    }
+
+    fn results(
+        &self,
+        key: &Digest,
+        window: RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, ReadError> {
+        self.inner.results(key, window)
     }
 
     fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {

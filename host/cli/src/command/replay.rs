@@ -97,8 +97,13 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
 
 fn totals(done: &Replay) -> String {
     let supersteps = done.supersteps.iter().filter(|one| one.made_by == "superstep").count();
+    let cached = if done.cached == 0 {
+        String::new()
+    } else {
+        format!("{} from the cache, ", counted(done.cached, "result"))
+    };
     format!(
-        "{}, {}, {} from the journal, {} fuel",
+        "{}, {}, {} from the journal, {cached}{} fuel",
         counted(supersteps as u64, "superstep"),
         counted(done.attempts, "attempt"),
         counted(done.entries, "answer"),
@@ -178,6 +183,7 @@ fn document(run: &str, times: u32, live: bool, done: &Replay) -> serde_json::Val
         "supersteps": done.supersteps,
         "attempts": done.attempts,
         "entries": done.entries,
+        "cached": done.cached,
         "fuel": done.fuel,
         "changes": done.changes,
         "differences": done.differences,

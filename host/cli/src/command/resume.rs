@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
     #[arg(long, value_name = "KEY")]
     pub(super) sign_with: Option<String>,
+    /// Perform every task, also those with a `cache`; keep nothing for later ones
+    #[arg(long)]
+    pub(super) no_cache: bool,
     /// Go on in the background: print the run's id and process and return once it is under way
     #[arg(long, conflicts_with = "stream")]
     pub(super) detach: bool,
@@ -165,6 +168,9 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
         let change = RunUpdate { max_steps: Change::Set(max_steps), ..RunUpdate::default() };
         resumable.ready.driver.amend(change);
     }
+    if args.no_cache {
+        resumable.ready.driver.ignore_cache();
+    }
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs });
     let progress = Progress::new(output, args.quiet || output.is_json());
     let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
@@ -258,7 +264,7 @@ fn options(args: &Args) -> Vec<OsString> {
     options.extend(args.later_answer.iter().map(|answer| format!("--later-answer={answer}").into()));
     options.extend(args.observe.for_background());
     options.extend(args.sign_with.iter().map(|key| format!("--sign-with={key}").into()));
-    let flags = [("--accept-changes", args.accept_changes), ("--quiet", args.quiet)];
+    let flags = [("--accept-changes", args.accept_changes), ("--no-cache", args.no_cache), ("--quiet", args.quiet)];
     options.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
     options
 }

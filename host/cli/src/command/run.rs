@@ -74,6 +74,9 @@ pub(crate) struct Args {
     /// Let the run sign items of the project that the manifest names without wildcards, with one of your keys or its file
     #[arg(long, value_name = "KEY")]
     pub(super) sign_with: Option<String>,
+    /// Perform every task, also those with a `cache`; keep nothing for later ones
+    #[arg(long)]
+    pub(super) no_cache: bool,
     /// Run in the background: print the run's id and process and return once it is under way
     #[arg(long, conflicts_with_all = ["plan", "stream"])]
     pub(super) detach: bool,
@@ -169,7 +172,10 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         max_steps: args.max_steps,
         durability: args.durability.map(Durability::from),
     };
-    let ready = begin(scene, plan, start, Arc::clone(&store), context, args.quiet)?;
+    let mut ready = begin(scene, plan, start, Arc::clone(&store), context, args.quiet)?;
+    if args.no_cache {
+        ready.driver.ignore_cache();
+    }
     if !args.quiet {
         output.note(format_args!(
             "{} {}  graph {signed}, {}",
@@ -189,6 +195,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         // Given back, for the process in the background to take.
         drop(ready);
         let mut options = resume::later_options(&args.answers, args.sign_with.as_deref(), args.quiet);
+        options.extend(args.no_cache.then(|| "--no-cache".into()));
         options.extend(args.observe.for_background());
         let orders = Orders { options, inputs: None };
         return show_detached(&home, &run, &graph.id, orders, context);

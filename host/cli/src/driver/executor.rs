@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use graph_core::digest::Digest;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
@@ -24,6 +26,13 @@ pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
     /// Performs a hook's dispatch, as an attempt of a task.
     fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
         self.execute(spec.call)
+    }
+
+    /// Who would perform the attempt, and with what: the digest of the component, its grant and the engine. None where that
+    /// cannot be said, or where the attempt would not be let through: then no stored result stands in for it.
+    fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
+        let _ = spec;
+        futures::future::ready(None).boxed()
     }
 
     /// Whether the attempt is known to be over sooner than another thread could take it up: it is then performed by the

@@ -204,6 +204,11 @@ impl Journal {
         }
     }
 
+    /// Whether everything that was pushed is stored.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.unwritten == 0
+    }
+
     /// Whether something has been stored since the last call.
     pub(super) const fn take_news(&mut self) -> bool {
         std::mem::replace(&mut self.news, false)

@@ -4,6 +4,7 @@ mod clock;
 mod executor;
 mod journal;
 mod observer;
+mod results;
 mod run;
 mod tasks;
 

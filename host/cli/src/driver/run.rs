@@ -18,6 +18,7 @@ use super::clock::Clock;
 use super::executor::{CallObserver, TaskExecutor};
 use super::journal::{Journal, Text, Writing, Written};
 use super::observer::Observer;
+use super::results::Results;
 use super::tasks::Tasks;
 
 /// What a driver works with.
@@ -78,6 +79,7 @@ pub struct Driver {
     walker: RunTree,
     journal: Journal,
     tasks: Tasks,
+    results: Results,
     clock: Arc<dyn Clock>,
     timers: BTreeMap<TimerId, Timestamp>,
     /// The wait for the earliest timer.
@@ -93,6 +95,7 @@ impl Driver {
         let (wishes, control) = mpsc::unbounded_channel();
         Ok(Self {
             walker,
+            results: Results::new(Arc::clone(&store), key.verifying_key()),
             journal: Journal::new(store, key, run, durability, writing)?,
             tasks: Tasks::new(executor, Arc::clone(&clock)),
             clock,
@@ -111,6 +114,11 @@ impl Driver {
     /// Tells somebody of the calls that components make, from now on.
     pub fn observe_calls(&self, calls: Arc<dyn CallObserver>) {
         self.tasks.observe(calls);
+    }
+
+    /// From now on no stored result stands in for a task, and none is kept.
+    pub fn ignore_cache(&mut self) {
+        self.results.switch_off();
     }
 
     /// The run as it stands.
@@ -168,6 +176,12 @@ impl Driver {
                     observer.dispatched(now, &spec);
                     self.tasks.add(*spec);
                 }
+                Effect::LookUp(lookup) => {
+                    if self.journal.is_idle() {
+                        self.results.stored();
+                    }
+                    self.tasks.add_lookup(*lookup, &self.results);
+                }
                 Effect::RunHook(spec) => self.tasks.add_hook(*spec),
                 Effect::Abort { task, attempt } => {
                     self.tasks.abort(&task, attempt);
@@ -175,6 +189,7 @@ impl Driver {
                 }
                 Effect::AbortHook { hook } => self.tasks.abort_hook(&hook),
                 Effect::Persist(persist) => {
+                    self.results.handed_out(&persist.results);
                     let text = self.new_inputs(&persist.record);
                     self.journal.push(persist, text, now);
                 }

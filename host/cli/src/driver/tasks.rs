@@ -1,18 +1,21 @@
 //! The attempts under way.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{Event, HookSpec, TaskReport, TaskSpec, Timing};
+use graph_core::walker::{Event, HookSpec, Lookup, TaskReport, TaskSpec, Timing};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
 use super::clock::Clock;
 use super::executor::{CallObserver, TaskExecutor};
+use super::results::Results;
 
 /// A task and its attempt, or a hook's call and [`HOOK`].
 type Name = (Arc<str>, u32);
@@ -21,19 +24,25 @@ type Name = (Arc<str>, u32);
 const HOOK: u32 = 0;
 
 /// What waits to begin.
-#[derive(Debug)]
 enum Work {
     Task(TaskSpec),
     Hook(HookSpec),
+    /// What is kept for a task is looked up.
+    Lookup(BoxFuture<'static, Event>),
+}
+
+/// What has ended.
+enum Ended {
+    Attempt(TaskReport),
+    Lookup(Event),
 }
 
 /// The attempts that wait, and those under way.
-#[derive(Debug)]
 pub(super) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
     stopwatch: Stopwatch,
     waiting: VecDeque<(Name, Work)>,
-    running: JoinSet<TaskReport>,
+    running: JoinSet<Ended>,
     handles: HashMap<Name, AbortHandle>,
     names: HashMap<Id, Name>,
     parallelism: usize,
@@ -75,6 +84,13 @@ impl Tasks {
         self.waiting.push_back((name, Work::Hook(spec)));
     }
 
+    /// Takes what is to be looked up before an attempt; it begins with [`Self::advance`], and is given up as the attempt is.
+    pub(super) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
+        let told = &lookup.spec.activation;
+        let name = (Arc::from(told.task.as_str()), told.attempt);
+        self.waiting.push_back((name, Work::Lookup(results.look_up(lookup, &*self.executor))));
+    }
+
     /// Gives a hook up.
     pub(super) fn abort_hook(&mut self, call: &Arc<str>) {
         self.abort(call, HOOK);
@@ -99,27 +115,40 @@ impl Tasks {
             let (limits, here) = match &work {
                 Work::Task(spec) => (spec.limits, alone || self.executor.is_brief(spec)),
                 Work::Hook(spec) => (spec.call.limits, alone),
+                Work::Lookup(_) => (TaskLimits::default(), true),
             };
             let began = self.stopwatch.origin.elapsed();
+            let mut context = Context::from_waker(Waker::noop());
             let mut attempt = match work {
                 Work::Task(spec) => self.executor.execute(spec),
                 Work::Hook(spec) => self.executor.execute_hook(spec),
+                Work::Lookup(mut answer) => {
+                    if let Poll::Ready(found) = answer.as_mut().poll(&mut context) {
+                        return Some(found);
+                    }
+                    let handle = self.running.spawn(answer.map(Ended::Lookup));
+                    self.begun(name, handle);
+                    continue;
+                }
             };
             if here {
-                let mut context = Context::from_waker(Waker::noop());
                 // A task that waits is polled again by the thread that takes it up, with that thread's waker.
                 if let Poll::Ready(report) = attempt.as_mut().poll(&mut context) {
                     return Some(done(name, self.stopwatch.timed(began, report)));
                 }
             }
             let (executor, stopwatch) = (Arc::clone(&self.executor), self.stopwatch.clone());
-            let handle = self
-                .running
-                .spawn(async move { stopwatch.timed(began, bounded(attempt, executor, limits).await) });
-            self.names.insert(handle.id(), name.clone());
-            self.handles.insert(name, handle);
+            let handle = self.running.spawn(async move {
+                Ended::Attempt(stopwatch.timed(began, bounded(attempt, executor, limits).await))
+            });
+            self.begun(name, handle);
         }
         None
+    }
+
+    fn begun(&mut self, name: Name, handle: AbortHandle) {
+        self.names.insert(handle.id(), name.clone());
+        self.handles.insert(name, handle);
     }
 
     /// Waits for an attempt to end. Never ready where none is under way.
@@ -147,19 +176,32 @@ impl Tasks {
     }
 
     /// What an attempt came to; nothing for one that was given up.
-    fn settle(&mut self, ended: Result<(Id, TaskReport), tokio::task::JoinError>) -> Option<Event> {
-        let (id, report) = match ended {
-            Ok((id, report)) => (id, report),
+    fn settle(&mut self, ended: Result<(Id, Ended), tokio::task::JoinError>) -> Option<Event> {
+        let (id, ended) = match ended {
+            Ok(ended) => ended,
             Err(error) if error.is_cancelled() => return None,
             Err(error) => {
                 let message = format!("the host broke down while it performed this task: {error}");
                 let result = Err(Failure::new(Category::Internal, message));
-                (error.id(), TaskReport::new(result, 0))
+                (error.id(), Ended::Attempt(TaskReport::new(result, 0)))
             }
         };
         let name = self.names.remove(&id)?;
         self.handles.remove(&name);
-        Some(done(name, report))
+        Some(match ended {
+            Ended::Attempt(report) => done(name, report),
+            Ended::Lookup(found) => found,
+        })
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks")
+            .field("executor", &self.executor)
+            .field("waiting", &self.waiting.len())
+            .field("running", &self.running.len())
+            .finish_non_exhaustive()
     }
 }
 

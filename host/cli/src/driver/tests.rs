@@ -133,6 +133,14 @@ impl CheckpointStore for Watched {
         self.inner.history_length(run)
     }
 
+    fn results(
+        &self,
+        key: &Digest,
+        window: std::ops::RangeInclusive<Timestamp>,
+    ) -> Result<Vec<graph_core::record::SignedCacheEntry>, ReadError> {
+        self.inner.results(key, window)
+    }
+
     fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
         self.inner.namespaces(run)
     }

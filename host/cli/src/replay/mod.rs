@@ -74,6 +74,8 @@ pub struct Replay {
     pub supersteps: Vec<Replayed>,
     /// How many attempts were run.
     pub attempts: u64,
+    /// For how many tasks a stored result stood in.
+    pub cached: u64,
     /// How many entries of journals there were.
     pub entries: u64,
     /// The fuel of all attempts.

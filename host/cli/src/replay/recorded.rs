@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use graph_core::digest::Digest;
-use graph_core::record::{AttemptJournal, Canonical, ChannelValue, Checkpoint, HookSummary, Record};
+use graph_core::record::{
+    AttemptJournal, CacheHit, Canonical, ChannelValue, Checkpoint, HookSummary, Record, TaskCache,
+};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
 use graph_store::{CheckpointStore, RunRow};
@@ -25,6 +27,8 @@ pub(super) struct Stored {
 pub(super) struct Known {
     pub(super) answers: Vec<Canonical>,
     pub(super) journal: Vec<AttemptJournal>,
+    /// What has stood in for its dispatch.
+    pub(super) cached: Option<CacheHit>,
 }
 
 /// Everything that is recorded of a run and its child runs.
@@ -65,7 +69,13 @@ impl Recorded {
                     }
                 };
                 match record.open(key).map_err(|error| Error::integrity(error.to_string()))? {
-                    Record::Task(task) => longer(pending.entry(task.task).or_default(), task.journal),
+                    Record::Task(task) => {
+                        let known = pending.entry(task.task).or_default();
+                        if let Some(TaskCache::Hit(hit)) = task.cache {
+                            known.cached = Some(*hit);
+                        }
+                        longer(known, task.journal);
+                    }
                     Record::Answers(answers) => {
                         pending.entry(answers.task).or_default().answers = answers.answers;
                     }
@@ -131,7 +141,8 @@ impl Recorded {
     pub(super) fn task(&self, namespace: &str, after: Option<u64>, task: &str) -> Known {
         let committed = self.next(namespace, after).and_then(|next| {
             let found = next.checkpoint.tasks.iter().find(|summary| summary.task == task)?;
-            Some(Known { answers: found.answers.clone(), journal: found.journal.clone() })
+            let cached = found.cached.as_deref().cloned();
+            Some(Known { answers: found.answers.clone(), journal: found.journal.clone(), cached })
         });
         committed.or_else(|| self.pending.get(task).cloned()).unwrap_or_default()
     }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
 use graph_core::node::Outcome;
-use graph_core::record::{Checkpoint, JournalEntry, Record, Source, Status};
+use graph_core::record::{CacheEntry, Checkpoint, JournalEntry, Record, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::walker::{
-    Answers, Effect, Event, HandleError, HookSpec, Persist, PersistId, Resume, RunTree, TaskReport, TaskSpec,
-    TimerId,
+    Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Persist, PersistId, Resume, RunTree,
+    TaskReport, TaskSpec, TimerId,
 };
 use serde::Serialize;
 
@@ -51,6 +51,7 @@ pub(super) struct Walk<'r> {
     effects: VecDeque<Effect>,
     tasks: VecDeque<TaskSpec>,
     hooks: VecDeque<HookSpec>,
+    lookups: VecDeque<Lookup>,
     persisted: VecDeque<(PersistId, String)>,
     retries: VecDeque<TimerId>,
     /// How often each task of the supersteps under way was dispatched.
@@ -84,6 +85,7 @@ impl<'r> Walk<'r> {
             effects: VecDeque::new(),
             tasks: VecDeque::new(),
             hooks: VecDeque::new(),
+            lookups: VecDeque::new(),
             persisted: VecDeque::new(),
             retries: VecDeque::new(),
             dispatches: BTreeMap::new(),
@@ -117,6 +119,8 @@ impl<'r> Walk<'r> {
                 self.handle(&namespace, Event::Persisted(id))
             } else if let Some(spec) = self.hooks.pop_front() {
                 self.hook(&spec, replay)
+            } else if let Some(lookup) = self.lookups.pop_front() {
+                self.look_up(&lookup, replay).await
             } else if let Some(spec) = self.tasks.pop_front() {
                 self.run(spec, replay).await
             } else if let Some(timer) = self.retries.pop_front() {
@@ -176,8 +180,12 @@ impl<'r> Walk<'r> {
     fn perform(&mut self, effect: Effect, replay: &mut Replay, tell: &mut (dyn FnMut(&Replayed) + Send)) {
         match effect {
             Effect::RunTask(spec) => self.tasks.push_back(*spec),
+            Effect::LookUp(lookup) => self.lookups.push_back(*lookup),
             Effect::Abort { task, attempt } => {
-                self.tasks.retain(|spec| spec.activation.task != *task || spec.activation.attempt != attempt);
+                let other =
+                    |spec: &TaskSpec| spec.activation.task != *task || spec.activation.attempt != attempt;
+                self.tasks.retain(other);
+                self.lookups.retain(|lookup| other(&lookup.spec));
             }
             Effect::Persist(persist) => self.persist(*persist, replay, tell),
             Effect::RunHook(spec) => self.hooks.push_back(*spec),
@@ -186,6 +194,22 @@ impl<'r> Walk<'r> {
             Effect::Suspend(status) => self.suspended = Some(status),
             Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
         }
+    }
+
+    /// What stood in for a task then stands in for it now, if it is found by the same; else it is dispatched, and its
+    /// checkpoint shows the difference. Nothing stands in that did not stand in then.
+    async fn look_up(&mut self, lookup: &Lookup, replay: &mut Replay) -> Result<(), HandleError> {
+        let told = &lookup.spec.activation;
+        let namespace = namespace_of(&told.task).to_owned();
+        let known = self.recorded.task(&namespace, self.reached.get(&namespace).copied(), &told.task);
+        let mut answered = Answered::default();
+        if let Some(hit) = known.cached {
+            replay.cached += 1;
+            let performer = self.stage.executor.performer(&lookup.spec).await;
+            answered.key = performer.map(|performer| lookup.key(&performer));
+            answered.found = Some(CacheEntry::of_hit(&hit, &told.node_id));
+        }
+        self.handle(&namespace, lookup.answer(answered))
     }
 
     async fn run(&mut self, spec: TaskSpec, replay: &mut Replay) -> Result<(), HandleError> {

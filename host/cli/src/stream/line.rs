@@ -93,6 +93,12 @@ impl Around<'_> {
                     "micros": task.micros,
                     "failure": task.failure,
                 });
+                if let (Value::Object(told), Some(hit)) = (&mut told, &task.cached) {
+                    told.insert("cached".to_owned(), true.into());
+                    let from =
+                        json!({ "key": hit.key, "run": hit.run, "task": hit.task, "at": hit.at.to_string() });
+                    told.insert("cached_from".to_owned(), from);
+                }
                 if let (Value::Object(told), Some(details)) = (&mut told, details) {
                     told.insert("params".to_owned(), details.params.unwrap_or_default());
                     told.insert("result".to_owned(), details.result.unwrap_or_default());

@@ -285,8 +285,8 @@ Remove the key, or change the node's `type`.";
     NOT_CARRIED_OUT = "GH0308", "something is not carried out by this version",
 "The document uses something that is well formed but that this version of graph-host does not carry out. It is named so that nobody relies on it; the rest of the graph runs.
 
-    nodes:
-      a: { cache: { ttl: 5m } }
+    tool_type: graph
+    permissions: [rye.execute.tool.*]
 
 If the graph depends on it, do not run it with this version.";
     RESERVED_STATE_KEY = "GH0309", "a state key is reserved",
@@ -338,6 +338,17 @@ A control result is written as the action, or returned by the item that the hook
 
 All hooks of an event are asked: the graph's, the project's, the user's. The first control result that means something there counts; the user's hooks never control. \
 Retries of a node's own policy come before error hooks; `on_item_error`, the node's `on_error` and the graph's come after them.";
+    NOT_CACHED = "GH0322", "a cache is on a node whose result is not kept",
+"`cache: {ttl, key}` lets the result of a tool stand in for later tasks that would be given the same: the same item with the same bytes, params, argument, grants and engine. \
+A hit dispatches nothing and charges the same fuel. Only plain results are kept: no failure, no question, no command, and nothing that took an answer. \
+A node without an action has no result; what is loaded or searched is read as it is now; what a graph comes to is not kept, give the nodes inside it a `cache`.
+
+    fetch:
+      action: { item_id: acme/fetch, params: { page: \"${state.page}\" } }
+      cache: { ttl: 10m, key: \"${run.id}\" }
+
+What a component reads of its activation (run, visit, superstep, attempt), its clock, its random numbers and what the world answers it are no part of what a result is found by: \
+name in `key` what has to be, or leave `cache` out. A result is as old as the checkpoint that brought it, by recorded times; what one superstep computes serves those after it.";
 
     TEMPLATE_SYNTAX = "GH0401", "a template cannot be read",
 "A `${…}` holds something that is not a template expression. An expression is a path (`state.items.0.name`), alternatives (`state.a || inputs.b || 'text'`) and pipes \

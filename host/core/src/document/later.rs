@@ -2,7 +2,6 @@
 //! warning, so that nobody relies on it.
 
 use crate::diagnostic::{Diagnostic, Problems, Span, codes};
-use crate::yaml::{Entry, Yaml};
 
 /// Warns that something is not carried out.
 pub(super) fn warn(span: Span, what: &str, help: Option<&str>, problems: &Problems) {
@@ -12,14 +11,4 @@ pub(super) fn warn(span: Span, what: &str, help: Option<&str>, problems: &Proble
         Some(help) => problem.help(help),
         None => problem,
     });
-}
-
-/// `cache` and `revisit` of a node: a switch or a mapping.
-pub(super) fn switch(entry: &Entry, problems: &Problems) {
-    let name = format!("`{}`", entry.key.name);
-    match &entry.value.value {
-        Yaml::Null | Yaml::Bool(false) => {}
-        Yaml::Bool(true) | Yaml::Mapping(_) | Yaml::Text(_) => warn(entry.key.span, &name, None, problems),
-        _ => entry.value.wrong_type(&name, "a mapping", problems),
-    }
 }

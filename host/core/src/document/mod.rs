@@ -9,6 +9,7 @@
 //! - `later` recognises what later releases carry out;
 //! - `check` looks at the graph as a whole.
 
+mod cache;
 mod check;
 mod config;
 mod hooks;

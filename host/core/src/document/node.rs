@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::config::limits;
 use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
-use super::{later, revisit};
+use super::{cache, revisit};
 use crate::diagnostic::{Diagnostic, codes, excerpt, nearest};
 use crate::graph::{
     Action, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeCapabilities, NodeKind,
@@ -78,6 +78,12 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
     let variable = variable(&mut fields, kind, reader);
     let action_entry = fields.filled("action");
     let action = action_entry.and_then(|node| action(node, IN_ACTION, variable.as_deref(), reader));
+    let caching = fields.entry("cache").and_then(|entry| {
+        // On a `return` it has been reported.
+        let kind = kind.filter(|kind| *kind != Kind::Return)?;
+        let variable = variable.as_deref().filter(|_| kind == Kind::Foreach);
+        cache::read(entry, action.as_ref(), action_entry.is_some(), variable, reader)
+    });
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
     let lowered = GraphNode {
         name: name.to_owned(),
@@ -94,12 +100,10 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
         interrupt: fields.filled("interrupt").map(|node| interrupt(node, reader)).unwrap_or_default(),
         command: fields.entry("command").and_then(|entry| command(entry, reader)),
         capabilities: fields.get("capabilities").and_then(|node| capabilities(node, reader)),
+        cache: caching,
         feedback: fields.get("revisit").is_some_and(|node| revisit::read(node, problems)),
         metadata: fields.get("metadata").map(Node::to_json),
     };
-    if let Some(entry) = fields.entry("cache") {
-        later::switch(entry, problems);
-    }
     fields.finish();
     Some(lowered)
 }

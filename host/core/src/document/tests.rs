@@ -172,7 +172,6 @@ config:
   hooks: [{ event: graph_started, action: { item_id: t/x } }]
   nodes:
     a:
-      cache: { ttl: 5m }
       next:
         - { to: b, when: { path: state.x, op: exists } }
         - { to: [] }
@@ -279,7 +278,22 @@ fn values_are_checked() {
         ("{ next: [{ when: {} }] }", "GH0202"),
         ("{ capabilities: { interfaces: [clock] } }", "GH0205"),
         ("{ capabilities: [\"\"] }", "GH0204"),
-        ("{ cache: 3 }", "GH0203"),
+        ("{ action: { item_id: t/a }, cache: 3 }", "GH0203"),
+        ("{ action: { item_id: t/a }, cache: true }", "GH0203"),
+        ("{ action: { item_id: t/a }, cache: {} }", "GH0202"),
+        ("{ action: { item_id: t/a }, cache: { ttl: 0s } }", "GH0204"),
+        ("{ action: { item_id: t/a }, cache: { ttl: -5s } }", "GH0206"),
+        ("{ action: { item_id: t/a }, cache: { ttl: soon } }", "GH0206"),
+        ("{ action: { item_id: t/a }, cache: { ttl: [1] } }", "GH0203"),
+        ("{ action: { item_id: t/a }, cache: { ttl: 1m, keys: a } }", "GH0201"),
+        ("{ action: { item_id: t/a }, cache: { ttl: 1m, key: \"${state.}\" } }", "GH0401"),
+        ("{ action: { item_id: t/a }, cache: { ttl: 1m, key: \"${result}\" } }", "GH0402"),
+        ("{ action: { item_id: t/a }, cache: { ttl: 1m, key: \"${x}\" } }", "GH0402"),
+        ("{ type: return, cache: { ttl: 1m } }", "GH0307"),
+        ("{ cache: { ttl: 1m } }", "GH0322"),
+        ("{ action: { primary: load, item_type: knowledge, item_id: t/a }, cache: { ttl: 1m } }", "GH0322"),
+        ("{ action: { primary: search, item_type: knowledge }, cache: { ttl: 1m } }", "GH0322"),
+        ("{ action: { item_type: directive, item_id: t/a }, cache: { ttl: 1m } }", "GH0322"),
         ("{ revisit: always }", "GH0203"),
         ("{ revisit: { feedbak: true } }", "GH0201"),
         ("{ revisit: { feedback: 1 } }", "GH0203"),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::accepted::Accepted;
+use super::cache::{CacheHit, TaskCache};
 use super::edge::FiredEdge;
 use super::event::{TaskEvent, Wrote};
 use super::hook::{HookRecord, HookSummary, PlannedHook};
@@ -322,6 +323,9 @@ pub struct TaskSummary {
     pub at: Option<Timestamp>,
     /// Attempts of the last series, retries included.
     pub attempts: u32,
+    /// The stored result that stood in for its dispatch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Box<CacheHit>>,
     /// How often its item was dispatched, earlier failures and questions included.
     pub dispatches: u32,
     /// What happened in it that no earlier record of the run's history tells.
@@ -365,6 +369,9 @@ pub struct Checkpoint {
     pub at: Timestamp,
     /// For each half-filled barrier, the nodes that have arrived, in `wait_for` order.
     pub barriers: BTreeMap<String, Vec<String>>,
+    /// How often a stored result has stood in for a dispatch of each node's item.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cached: BTreeMap<String, u64>,
     /// Where every channel stands.
     pub channels: BTreeMap<String, ChannelStamp>,
     /// Supersteps that child runs have taken so far, at any depth.
@@ -520,6 +527,9 @@ pub struct TaskRecord {
     /// How often hooks were asked about a failure of it so far.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub asked: u32,
+    /// What it has to do with the cache of results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<TaskCache>,
     /// The record digest of the checkpoint it is under.
     pub checkpoint: Digest,
     /// A hook had its failure passed: `on_error` does not apply.

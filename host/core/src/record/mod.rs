@@ -2,6 +2,7 @@
 
 mod accepted;
 mod body;
+mod cache;
 mod chain;
 mod edge;
 mod event;
@@ -18,6 +19,7 @@ pub use body::{
     InterruptRecord, PendingActivation, PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source,
     Status, StatusRecord, TaskRecord, TaskSummary, TaskUse,
 };
+pub use cache::{CacheEntry, CacheEntryError, CacheHit, SignedCacheEntry, TaskCache};
 pub use chain::{ChainError, ChainVerifier};
 pub use edge::{FiredEdge, Via};
 pub use event::{Entry, TaskEvent, WrittenReader, Wrote};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::body::{AnswersRecord, Checkpoint, Record, RecordKind, StatusRecord, TaskRecord};
+use super::cache::SignedCacheEntry;
 use super::hook::HookRecord;
 use super::value::ChannelValue;
 use crate::digest::{Digest, DomainHasher};
@@ -35,6 +36,8 @@ pub struct SignedRecord {
     pub events: u64,
     /// With a checkpoint: the channel values that it changed.
     pub values: Vec<ChannelValue>,
+    /// With a checkpoint on its way to a store: results to be kept beside it for later tasks. None once it is read back.
+    pub results: Vec<SignedCacheEntry>,
 }
 
 /// A record cannot be written as text.
@@ -168,6 +171,7 @@ impl SignedRecord {
             body,
             digest,
             values,
+            results: Vec::new(),
         }
     }
 

@@ -275,10 +275,16 @@ impl Walker {
                 self.host = self.host.plus(task.used.host);
                 self.child_steps = self.child_steps.saturating_add(task.used.steps);
                 self.warnings.extend(task.warnings.iter().cloned());
+                if let Some(entry) = self.result_to_keep(node, task) {
+                    self.results.insert(entry.key, entry);
+                }
+                let cached = task.caching.hit().cloned();
+                self.cached[active.node.0 as usize] += u64::from(cached.is_some());
                 self.tasks_unwritten.push(TaskSummary {
                     answers: task.answers.iter().cloned().map(Canonical::from).collect(),
                     at: task.told.at,
                     attempts: task.attempt,
+                    cached,
                     dispatches: task.used.dispatches,
                     events: task.told.events.clone(),
                     failure: match &task.state {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::cache::Lookup;
 use super::hooks::HookSpec;
 use super::setup::Restored;
 use crate::capability::Manifest;
@@ -14,7 +15,7 @@ use crate::graph::{Graph, ItemType, NodeIndex, Primary};
 use crate::limits::TaskLimits;
 use crate::node::{Activation, Failure, Outcome};
 use crate::record::{
-    ChannelValue, EncodeError, HookSummary, JournalEntry, Record, RunError, SignedRecord, Status,
+    CacheEntry, ChannelValue, EncodeError, HookSummary, JournalEntry, Record, RunError, SignedRecord, Status,
 };
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
@@ -32,6 +33,19 @@ pub enum Event {
         attempt: u32,
         /// What it came to.
         report: TaskReport,
+    },
+    /// What [`Effect::LookUp`] has found.
+    LookedUp {
+        /// The task's id.
+        task: Arc<str>,
+        /// The attempt that would be dispatched.
+        attempt: u32,
+        /// What the task's result is found by; none where nobody can say who would perform it, or nothing is to stand in.
+        key: Option<Digest>,
+        /// What stands in, by [`Lookup::choose`].
+        found: Option<Box<CacheEntry>>,
+        /// Why what is kept is not used, where it cannot be read or trusted.
+        trouble: Option<String>,
     },
     /// A hook that [`Effect::RunHook`] asked for has come to an end.
     HookDone {
@@ -201,7 +215,11 @@ pub enum TimerId {
 pub enum Effect {
     /// Perform an attempt of a task and answer with [`Event::TaskDone`]. The driver bounds it by `limits.timeout`.
     RunTask(Box<TaskSpec>),
-    /// Give up on a running task; its `TaskDone` is no longer expected and would be ignored.
+    /// Say what is kept for a task that may be dispatched, with [`Lookup::answer`]. Everything that was handed out to be
+    /// persisted before counts as kept.
+    LookUp(Box<Lookup>),
+    /// Give up on a running task, or on looking something up for it; its `TaskDone`, or its `LookedUp`, is no longer
+    /// expected and would be ignored.
     Abort {
         /// The task.
         task: Arc<str>,
@@ -245,6 +263,8 @@ pub struct Persist {
     pub step: u64,
     /// With a checkpoint, the channel values that it changed since the last one that was persisted.
     pub values: Vec<ChannelValue>,
+    /// With a checkpoint, results that it leaves for later tasks: kept with it, or not at all.
+    pub results: Vec<CacheEntry>,
 }
 
 impl Persist {
@@ -257,7 +277,9 @@ impl Persist {
             Some(encoded) => encoded,
             None => self.record.encode()?,
         };
-        Ok(SignedRecord::sign(&self.record, body, digest, self.step, self.values, key))
+        let results = self.results.iter().map(|entry| entry.sign(key)).collect::<Result<_, _>>()?;
+        let signed = SignedRecord::sign(&self.record, body, digest, self.step, self.values, key);
+        Ok(SignedRecord { results, ..signed })
     }
 }
 
@@ -314,6 +336,17 @@ pub enum Notice {
         fuel: u64,
         /// The failure, if it failed.
         failure: Option<Failure>,
+    },
+    /// A stored result stands in for a task's dispatch.
+    Cached {
+        /// The task's id.
+        task: Arc<str>,
+        /// Its node.
+        node: String,
+        /// The fuel that it took when it was computed, and is charged again.
+        fuel: u64,
+        /// The run that it was computed in.
+        run: String,
     },
     /// A task will be tried again.
     Retrying {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::cache::Answered;
 use super::channels::Channels;
 use super::event::{Effect, Event, Notice, PersistId, TimerId};
 use super::hook_verdict::LimitCode;
@@ -17,7 +18,9 @@ use super::telling::Telling;
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
 use crate::limits::HostUse;
-use crate::record::{Accepted, Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary};
+use crate::record::{
+    Accepted, CacheEntry, Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary,
+};
 use crate::time::Timestamp;
 
 /// What the message of a run that has stopped for lack of time begins with.
@@ -65,6 +68,10 @@ pub struct Walker {
     /// The nodes of the last superstep, for `interrupt: after`.
     pub(super) just_visited: Vec<NodeIndex>,
     pub(super) executions: Vec<u64>,
+    /// How often a stored result has stood in for a dispatch, by node.
+    pub(super) cached: Vec<u64>,
+    /// Results that no checkpoint has brought yet, by what they are found by.
+    pub(super) results: BTreeMap<Digest, CacheEntry>,
     pub(super) fuel: u64,
     /// What everything that has committed used of the host.
     pub(super) host: HostUse,
@@ -160,6 +167,8 @@ impl Walker {
             visited_written: 0,
             just_visited: Vec::new(),
             executions: vec![0; graph.nodes.len()],
+            cached: vec![0; graph.nodes.len()],
+            results: BTreeMap::new(),
             fuel: 0,
             host: HostUse::default(),
             child_steps: 0,
@@ -203,6 +212,10 @@ impl Walker {
             Event::Started => self.start(now, &mut fx)?,
             Event::TaskDone { task, attempt, report } => {
                 self.task_done(now, &task, attempt, report, &mut fx)?;
+            }
+            Event::LookedUp { task, attempt, key, found, trouble } => {
+                let found = found.map(|found| *found);
+                self.looked_up(now, &task, attempt, Answered { key, found, trouble }, &mut fx)?;
             }
             Event::HookDone { hook, report } => self.hook_done(now, &hook, report, &mut fx)?,
             Event::Persisted(id) => self.persisted(id, &mut fx)?,
@@ -410,6 +423,7 @@ impl Walker {
             self.aborted.insert((Arc::clone(&task.id), task.attempt));
             task.state = TaskState::Waiting;
             task.attempt = task.attempt.saturating_sub(1);
+            task.caching.waiting = None;
             superstep.running -= 1;
         }
     }
@@ -465,12 +479,14 @@ impl Walker {
 
     /// The run as it stands.
     pub fn summary(&self) -> Summary {
-        let mut executions = self.executions.clone();
+        let (mut executions, mut cached) = (self.executions.clone(), self.cached.clone());
         let (mut fuel, mut host) = (self.fuel_so_far(), self.host_so_far());
         if let Some(superstep) = &self.superstep {
             for task in &superstep.tasks {
                 executions[superstep.activated[task.activated].node.0 as usize] +=
                     u64::from(task.used.dispatches);
+                cached[superstep.activated[task.activated].node.0 as usize] +=
+                    u64::from(task.caching.hit().is_some());
                 fuel = fuel.saturating_add(task.used.fuel);
                 host = host.plus(task.used.host);
             }
@@ -479,6 +495,9 @@ impl Walker {
             executions[left.node.0 as usize] += u64::from(left.used.dispatches);
             fuel = fuel.saturating_add(left.used.fuel);
             host = host.plus(left.used.host);
+        }
+        for node in self.pending.cached() {
+            cached[node.0 as usize] += 1;
         }
         let name = |node: NodeIndex| self.graph.node(node).name.clone();
         Summary {
@@ -491,6 +510,7 @@ impl Walker {
             steps: self.step,
             visited: self.visited.iter().map(|node| name(*node)).collect(),
             executions: self.counted(&executions),
+            cached: self.counted(&cached),
             next: self.next.iter().map(|step| name(step.node)).collect(),
             interrupts: self.interrupts.clone(),
             error: self.error.clone(),
@@ -509,6 +529,7 @@ fn uses_context(graph: &Graph) -> bool {
         if let Some(action) = &node.action {
             templates.extend([&action.item_id, &action.params]);
         }
+        templates.extend(node.cache.iter().filter_map(|policy| policy.key.as_ref()));
         match &node.kind {
             NodeKind::Foreach(foreach) => templates.push(&foreach.over),
             NodeKind::Return { output: Some(output) } => templates.push(output),

@@ -2,6 +2,7 @@
 //! no IO, and time and identity are arguments.
 
 mod answers;
+mod cache;
 mod channels;
 mod children;
 mod commit;
@@ -24,6 +25,7 @@ mod telling;
 mod travel;
 mod tree;
 
+pub use cache::{Answered, Lookup};
 pub use event::{
     Answers, ChannelChange, CustomEvent, Earlier, Edit, Effect, Event, Notice, Persist, PersistId, Resume,
     TaskReport, TaskSpec, TimerId, Timing, Update,

@@ -98,6 +98,7 @@ impl Walker {
             asked: task.used.asked,
             at: now,
             attempt: task.attempt,
+            cache: task.caching.cache.clone(),
             checkpoint: last.digest,
             continued: task.continued,
             dispatches: task.used.dispatches,
@@ -129,6 +130,7 @@ impl Walker {
             encoded: None,
             step: self.step,
             values: Vec::new(),
+            results: Vec::new(),
         })));
         id
     }
@@ -169,8 +171,10 @@ impl Walker {
         self.persists += 1;
         let id = PersistId(self.persists);
         let values = self.channels.take_unpersisted();
+        let results = std::mem::take(&mut self.results).into_values().collect();
         let encoded = Some((body, digest));
-        fx.push(Effect::Persist(Box::new(Persist { id, record, encoded, step: self.step, values })));
+        let persist = Persist { id, record, encoded, step: self.step, values, results };
+        fx.push(Effect::Persist(Box::new(persist)));
         Ok(id)
     }
 
@@ -207,6 +211,7 @@ impl Walker {
             accepted: std::mem::take(&mut self.accepted),
             at: self.at,
             barriers: barriers.collect(),
+            cached: self.counted(&self.cached),
             channels: self.channels.stamps(),
             child_steps: self.child_steps,
             deferred: self.deferred.iter().map(|step| step.record(&self.graph)).collect(),

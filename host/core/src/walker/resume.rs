@@ -55,6 +55,7 @@ impl Walker {
             .map_err(|node| unknown(&node))?;
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
         let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
+        let cached = counts(&checkpoint.cached)?;
         // A pause after a node belongs to the superstep that ran it, not to what an edit or a fork made of that.
         let just_visited = match checkpoint.source {
             Source::Update { .. } | Source::Fork { .. } => Vec::new(),
@@ -71,7 +72,7 @@ impl Walker {
         walker.last =
             Some(CheckpointRef { sequence: checkpoint.sequence, digest, result_digest: checkpoint.result });
         (walker.next, walker.deferred, walker.barriers) = (next, deferred, barriers);
-        (walker.visits, walker.executions) = (visits, executions);
+        (walker.visits, walker.executions, walker.cached) = (visits, executions, cached);
         walker.visited_digest = checkpoint.visited_digest;
         walker.visited_written = visited.len();
         (walker.visited, walker.just_visited) = (visited, just_visited);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Walker;
+use super::cache::Caching;
 use super::event::{Effect, Notice, TaskSpec, TimerId};
 use super::hook_verdict::LimitCode;
 use super::superstep::{
@@ -106,6 +107,9 @@ impl Walker {
         let is_graph = primary == Primary::Execute
             && item_type == ItemType::Tool
             && super::tree::graph_of(&self.setup.graphs, item_id).is_some();
+        if is_graph && node.cache.is_some() {
+            return Err(super::cache::not_for_graphs(&node.name, item_id));
+        }
         let limits = if is_graph { CHILD_LIMITS } else { self.setup.manifest.limits_for(item_id) };
         let limits = lower(limits, &node.limits, &self.graph.limits);
         Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits, is_graph })
@@ -157,6 +161,9 @@ impl Walker {
 
     /// Counts what tasks have used that will not be taken up again.
     pub(super) fn count_used(&mut self, left: Pending) {
+        for node in left.cached() {
+            self.cached[node.0 as usize] += 1;
+        }
         for left in left.0.into_values() {
             self.executions[left.node.0 as usize] += u64::from(left.used.dispatches);
             self.fuel = self.fuel.saturating_add(left.used.fuel);
@@ -243,6 +250,7 @@ impl Walker {
             answers: Vec::new(),
             warnings: Vec::new(),
             told: Told::default(),
+            caching: Caching::default(),
         };
         let first = superstep.tasks.len();
         match &node.kind {
@@ -357,12 +365,14 @@ impl Walker {
             warnings,
             events,
             journal,
+            cache,
             woken,
             ..
         } = known;
         (task.used, task.start) = (used, start);
         task.answers = answers;
         task.told = Told::of(events, journal);
+        task.caching.cache = cache;
         if task.state.is_settled() {
             return;
         }
@@ -611,8 +621,8 @@ impl Walker {
         let task = &mut superstep.tasks[at];
         // A component that asks nothing of the world runs where nothing of that is left.
         let HostUse { calls, bytes } = dispatch.limits.host().min(task.reserved_host);
-        task.used.dispatches += 1;
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
+            task.used.dispatches += 1;
             return self.accept(now, at, Outcome::Result(params), fx);
         }
         let identity = &self.setup.identity;
@@ -632,7 +642,7 @@ impl Walker {
             answers: task.answers.clone(),
             idempotency_key: self.digests.idempotency_key(&task.id),
         };
-        fx.push(Effect::RunTask(Box::new(TaskSpec {
+        let spec = Box::new(TaskSpec {
             path: self.path_of(&node.name),
             graph: Arc::clone(&graph),
             manifest: Arc::clone(&self.setup.manifest),
@@ -645,7 +655,8 @@ impl Walker {
             limits: TaskLimits { fuel, calls, bytes, ..dispatch.limits },
             clock: self.at,
             seed,
-        })));
+        });
+        self.dispatch(now, at, node, spec, fx);
     }
 
     /// The path of nodes from the root graph to a node of this one.

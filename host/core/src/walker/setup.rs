@@ -222,6 +222,8 @@ pub struct Summary {
     pub visited: Vec<String>,
     /// How often each node's item was dispatched.
     pub executions: BTreeMap<String, u64>,
+    /// How often a stored result stood in for a dispatch of each node's item.
+    pub cached: BTreeMap<String, u64>,
     /// The nodes that are next, in task order.
     pub next: Vec<String>,
     /// The questions that are open.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::cache::Caching;
 use super::telling::Told;
 use crate::graph::Graph;
 use crate::graph::{ItemType, NodeIndex, Primary};
 use crate::limits::{HostUse, TaskLimits};
 use crate::node::{Failure, Outcome};
 use crate::record::{
-    AnswersRecord, AttemptJournal, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskEvent,
-    TaskRecord, TaskUse,
+    AnswersRecord, AttemptJournal, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskCache,
+    TaskEvent, TaskRecord, TaskUse,
 };
 use crate::time::Timestamp;
 
@@ -86,6 +87,8 @@ pub(super) struct Task {
     pub(super) warnings: Vec<String>,
     /// What it tells beside what it comes to.
     pub(super) told: Told,
+    /// Where it stands with the cache of results.
+    pub(super) caching: Caching,
 }
 
 /// What a task has used, whatever it came to.
@@ -225,6 +228,7 @@ impl Superstep {
                 warnings: task.warnings,
                 events: task.told.events,
                 journal: task.told.journal,
+                cache: task.caching.cache,
                 woken: false,
             };
             let is_new = left.outcome.is_none() && left.used == Used::default() && left.answers.is_empty();
@@ -256,6 +260,8 @@ pub(super) struct PendingTask {
     pub(super) events: Vec<TaskEvent>,
     /// What the world answered to its attempts.
     pub(super) journal: Vec<AttemptJournal>,
+    /// What it has to do with the cache of results.
+    pub(super) cache: Option<TaskCache>,
     /// Its child run has something to go on with.
     pub(super) woken: bool,
 }
@@ -323,6 +329,7 @@ impl Pending {
                 entry.outcome = Some(record.outcome);
             }
             entry.warnings = record.warnings;
+            entry.cache = record.cache;
             // Journals only grow: whichever record is the later one has the longer one.
             if record.journal.len() >= entry.journal.len() {
                 entry.journal = record.journal;
@@ -349,8 +356,14 @@ impl Pending {
             warnings: Vec::new(),
             events: Vec::new(),
             journal: Vec::new(),
+            cache: None,
             woken: false,
         }))
+    }
+
+    /// Of which of them a stored result has stood in for the dispatch: their nodes.
+    pub(super) fn cached(&self) -> impl Iterator<Item = NodeIndex> {
+        self.0.values().filter(|left| matches!(left.cache, Some(TaskCache::Hit(_)))).map(|left| left.node)
     }
 
     /// Fuel of all of them.

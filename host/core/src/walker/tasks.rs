@@ -44,6 +44,7 @@ impl Walker {
         let had = found.reserved_host;
         found.used.host = found.used.host.plus(host);
         found.reserved_host = had.less(host);
+        found.caching.took(report.fuel);
         found.warnings.extend(report.warnings);
         found.hear(report.timing, report.events);
         found.keep_journal(report.journal);

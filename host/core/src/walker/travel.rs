@@ -135,6 +135,7 @@ impl Walker {
         back.max_steps = self.max_steps;
         back.cancel_requested = self.cancel_requested;
         back.executions.clone_from(&self.executions);
+        back.cached.clone_from(&self.cached);
         back.fuel = self.fuel;
         back.host = self.host;
         back.carry_hooks(self);

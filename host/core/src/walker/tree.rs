@@ -17,8 +17,9 @@ use super::Walker;
 use super::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
 use super::machine::{Phase, illegal};
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
+use crate::digest::Digest;
 use crate::graph::Graph;
-use crate::record::Status;
+use crate::record::{CacheEntry, Status};
 use crate::time::Timestamp;
 
 pub use cycles::{cycles, named};
@@ -36,6 +37,8 @@ pub struct RunTree {
     /// The records that were handed out and are not known to be persisted: by the tree's number, whose they are.
     sent: VecDeque<Sent>,
     persists: u64,
+    /// Under `durability: exit`: results that committed supersteps have left and that nothing has stored yet.
+    results: BTreeMap<(Digest, String), CacheEntry>,
     /// The total of supersteps that a resume brought. It lets a child go on that is at its limit.
     lifted: Option<u64>,
 }
@@ -75,7 +78,14 @@ impl RunTree {
     }
 
     fn with(root: Walker) -> Self {
-        Self { root, children: BTreeMap::new(), sent: VecDeque::new(), persists: 0, lifted: None }
+        Self {
+            root,
+            children: BTreeMap::new(),
+            sent: VecDeque::new(),
+            persists: 0,
+            results: BTreeMap::new(),
+            lifted: None,
+        }
     }
 
     /// A tree for a new run that begins where another run stood at a checkpoint: see [`Walker::fork`]. Its first event is
@@ -93,6 +103,13 @@ impl RunTree {
         match event {
             Event::TaskDone { ref task, .. } | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
                 let namespace: Arc<str> = names::namespace_of(task).into();
+                self.tell(&namespace, event, &mut route)?;
+            }
+            Event::LookedUp { task, attempt, key, found, trouble } => {
+                let namespace: Arc<str> = names::namespace_of(&task).into();
+                let unstored = key.and_then(|key| self.unstored(&namespace, &task, &key, found.as_deref()));
+                let found = unstored.map(Box::new).or(found);
+                let event = Event::LookedUp { task, attempt, key, found, trouble };
                 self.tell(&namespace, event, &mut route)?;
             }
             Event::HookDone { ref hook, .. } => {
@@ -141,6 +158,19 @@ impl RunTree {
         }
         self.follow(&mut route)?;
         Ok(route.out)
+    }
+
+    /// What stands in for a task, of what was found and of what nothing has stored yet.
+    fn unstored(
+        &self,
+        namespace: &str,
+        task: &str,
+        key: &Digest,
+        found: Option<&CacheEntry>,
+    ) -> Option<CacheEntry> {
+        let under = self.results.range((*key, String::new())..).take_while(|((of, _), _)| of == key);
+        let entries = under.map(|(_, entry)| entry).chain(found);
+        self.walker(namespace)?.best_for(task, entries.cloned())
     }
 
     /// A person or program wants the run to go on. What is refused changes nothing.

@@ -11,6 +11,7 @@ pub mod history;
 pub mod locks;
 pub mod model;
 pub mod reads;
+pub mod results;
 pub mod runs;
 pub mod sample;
 pub mod upkeep;
@@ -33,17 +34,18 @@ pub trait UpkeepSubject {
 #[macro_export]
 macro_rules! upkeep_conformance {
     ($fresh:expr) => {
-        $crate::upkeep_conformance!(@ $fresh, a_cut_history_keeps_what_the_rest_needs a_cut_that_cannot_be_made_changes_nothing
+        $crate::upkeep_conformance!(@ $fresh, upkeep: a_cut_history_keeps_what_the_rest_needs a_cut_that_cannot_be_made_changes_nothing
             a_pause_outlives_the_checkpoint_that_it_was_under a_removed_run_is_gone a_run_is_taken_over_whole_or_not_at_all
-            texts_are_removed_unless_somebody_has_changed_something);
+            texts_are_removed_unless_somebody_has_changed_something;
+            results: expired_results_are_removed);
     };
-    (@ $fresh:expr, $($case:ident)*) => {
-        $(
+    (@ $fresh:expr, $($group:ident: $($case:ident)*);*) => {
+        $($(
             #[test]
             fn $case() {
-                $crate::conformance::upkeep::$case(&|| Box::new($fresh));
+                $crate::conformance::$group::$case(&|| Box::new($fresh));
             }
-        )*
+        )*)*
     };
 }
 
@@ -60,6 +62,7 @@ macro_rules! conformance {
                 an_empty_batch_changes_the_row namespaces_are_apart another_handle_sees_what_is_committed;
             reads: a_checkpoint_brings_what_came_before_it checkpoints_are_found_by_sequence_and_step pages_follow_each_other values_are_put_together namespaces_are_listed
                 missing_values_are_errors nothing_is_found_in_an_unknown_run texts_come_back_byte_for_byte;
+            results: results_come_with_their_checkpoint the_newest_result_of_each_namespace_is_kept a_refused_batch_leaves_no_results;
             history: entries_are_numbered_without_gaps a_reader_goes_on_where_it_stopped only_history_has_entries;
             locks: a_held_run_is_refused a_dropped_guard_gives_the_run_back one_of_many_threads_gets_the_run
                 unknown_runs_cannot_be_held;

@@ -105,6 +105,7 @@ fn record(kind: RecordKind, run: &str, sequence: u64, task: &str, body: String) 
             RecordKind::Task | RecordKind::Answers | RecordKind::Hook => 0,
         },
         values: Vec::new(),
+        results: Vec::new(),
     }
 }
 

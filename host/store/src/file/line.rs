@@ -119,6 +119,7 @@ impl Entry {
             signature: self.signature,
             events: self.events,
             values: self.values.into_iter().map(value).collect(),
+            results: Vec::new(),
         }
     }
 }

@@ -194,6 +194,7 @@ impl Log {
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
+        before: impl FnOnce() -> Result<(), StorageError>,
     ) -> Result<(), CommitError> {
         let mut open = || {
             let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
@@ -210,6 +211,7 @@ impl Log {
         let Ok(Some(row)) = self.held.run(&self.run) else {
             return Err(CommitError::NotFound { run: self.run.clone() });
         };
+        before()?;
         let records = batch.iter().map(Entry::from).collect();
         let line = Line { row, records, generation: 0, prunings: Vec::new() };
         let end = self.end;

@@ -18,6 +18,7 @@
 mod line;
 mod log;
 mod owner;
+mod results;
 mod store;
 mod upkeep;
 

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
-use graph_core::record::{ChannelValue, RecordKind, SignedRecord};
+use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
+use graph_core::time::Timestamp;
 
 use super::log::{Log, fault};
 use super::owner;
@@ -267,7 +269,18 @@ impl CheckpointStore for FileStore {
                 None => return Err(CommitError::NotFound { run: run.to_owned() }),
             },
         };
-        log.commit(batch, update, synchronous)?;
+        let results: Vec<_> = batch.iter().flat_map(|record| &record.results).collect();
+        // They have files of their own.
+        let bare: Vec<SignedRecord>;
+        let records = if results.is_empty() {
+            batch
+        } else {
+            bare =
+                batch.iter().map(|record| SignedRecord { results: Vec::new(), ..record.clone() }).collect();
+            &bare
+        };
+        let durable = synchronous == Synchronous::Full;
+        log.commit(records, update, synchronous, || self.put_results(results.into_iter(), durable))?;
         logs.insert(run.to_owned(), log);
         drop(logs);
         let tells =
@@ -368,6 +381,14 @@ impl CheckpointStore for FileStore {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(fault(&path, &error).into()),
         }
+    }
+
+    fn results(
+        &self,
+        key: &Digest,
+        window: RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, ReadError> {
+        Ok(self.read_results(key, &window)?)
     }
 
     fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use graph_core::digest::{Digest, DomainHasher};
+use graph_core::time::Timestamp;
 
 use super::log::{Log, fault};
 use super::store::FileStore;
@@ -69,6 +70,14 @@ impl Upkeep for FileStore {
         // What is held is not what the file says where that could not be written: it is read anew.
         self.lock().remove(run);
         pruned.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })?
+    }
+
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+        Ok(self.expired_results(expired, false)?)
+    }
+
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+        Ok(self.expired_results(expired, true)?)
     }
 
     fn snapshots(&self) -> Result<Vec<Digest>, ReadError> {

@@ -6,6 +6,7 @@ mod known;
 mod open;
 mod owner;
 mod read;
+mod results;
 mod row;
 mod schema;
 mod sql;

@@ -2,7 +2,7 @@
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
-use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord, ValueKind};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Signature};
 use rusqlite::types::Type;
@@ -111,11 +111,26 @@ pub(super) fn checkpoint(run: &str, namespace: &str, row: &Row<'_>) -> Result<St
             body: row.get(5)?,
             events: unsigned(row, 10)?,
             values: Vec::new(),
+            results: Vec::new(),
         },
         first_value: row.get(6)?,
         value_count: row.get(7)?,
         run: row.get(8)?,
         before: optional(row, 9)?,
+    })
+}
+
+/// A result that is kept under a key.
+pub(super) fn result(under: &Digest, row: &Row<'_>) -> Result<SignedCacheEntry> {
+    Ok(SignedCacheEntry {
+        key: *under,
+        run: row.get(0)?,
+        namespace: row.get(1)?,
+        at: Timestamp(unsigned(row, 2)?),
+        expires: Timestamp(unsigned(row, 3)?),
+        key_id: key(row, 4)?,
+        signature: Signature::from_bytes(row.get(5)?),
+        body: row.get(6)?,
     })
 }
 
@@ -134,6 +149,7 @@ pub(super) fn pending(run: &str, namespace: &str, row: &Row<'_>) -> Result<Signe
         body: row.get(7)?,
         events: unsigned(row, 8)?,
         values: Vec::new(),
+        results: Vec::new(),
     })
 }
 

@@ -6,10 +6,10 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
-pub const SCHEMA_VERSION: u32 = 5;
+pub const SCHEMA_VERSION: u32 = 6;
 
 /// What leads from each version to the next, from an empty file on.
-pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5];
+pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5, V6];
 
 /// - `runs.id` rises in order of creation.
 /// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
@@ -190,6 +190,23 @@ INSERT INTO pending_5 SELECT * FROM pending;
 DROP TABLE pending;
 ALTER TABLE pending_5 RENAME TO pending;
 CREATE UNIQUE INDEX pending_by_place ON pending (run, namespace, kind, task);
+";
+
+/// Results that are kept for later tasks. They outlive their run.
+const V6: &str = "
+CREATE TABLE results (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL,
+    run TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    signer BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX results_by_place ON results (key, run, namespace);
+CREATE INDEX results_by_age ON results (key, at, run, namespace);
 ";
 
 /// What a file is, by its header.

@@ -115,6 +115,12 @@ statements! {
     PUT_PRUNING = "INSERT INTO prunings (run, namespace, note) VALUES (?1, ?2, ?3) \
          ON CONFLICT (run, namespace) DO UPDATE SET note = excluded.note";
 
+    PUT_RESULT = "INSERT INTO results (key, run, namespace, at, expires, signer, signature, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (key, run, namespace) DO UPDATE SET at = excluded.at, \
+         expires = excluded.expires, signer = excluded.signer, signature = excluded.signature, body = excluded.body";
+    RESULTS = "SELECT run, namespace, at, expires, signer, signature, body FROM results INDEXED BY results_by_age \
+         WHERE key = ?1 AND at >= ?2 AND at <= ?3 ORDER BY at DESC, run DESC, namespace DESC";
+
     PUT_OWNER = "INSERT INTO owners (run, pid, host, since) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run) DO UPDATE SET \
          pid = excluded.pid, host = excluded.host, since = excluded.since";
     OWNER = "SELECT o.pid, o.host, o.since FROM runs r JOIN owners o ON o.run = r.id WHERE r.run_id = ?1";

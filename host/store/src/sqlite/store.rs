@@ -1,11 +1,13 @@
 //! The store itself.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, SignedRecord};
+use graph_core::record::{ChannelValue, SignedCacheEntry, SignedRecord};
+use graph_core::time::Timestamp;
 use rusqlite::Connection;
 
 use super::fault;
@@ -192,6 +194,14 @@ impl CheckpointStore for SqliteStore {
         self.read_snapshot(digest)
     }
 
+    fn results(
+        &self,
+        key: &Digest,
+        window: RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, ReadError> {
+        self.read_results(key, &window)
+    }
+
     fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
         self.read_namespaces(run)
     }
@@ -229,6 +239,14 @@ impl Upkeep for SqliteStore {
 
     fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
         self.cut_history(guard.run(), namespace, cut)
+    }
+
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+        self.read_results_size(expired)
+    }
+
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+        self.remove_all_results(expired)
     }
 
     fn snapshots(&self) -> Result<Vec<Digest>, ReadError> {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::known::Head;
 use super::row::durability_name;
 use super::store::{Database, SqliteStore, Write};
-use super::{sql, values};
+use super::{results, sql, values};
 use crate::error::{CommitError, CreateRunError, SnapshotError};
 use crate::plan::{self, NamespacePlan};
 use crate::run::{NewRun, RunUpdate};
@@ -84,6 +84,9 @@ impl SqliteStore {
         for plan in &plans {
             let pending = known.has_pending(run, plan.namespace);
             last = last.max(write_namespace(connection, id, entries, plan, pending).map_err(failed)?);
+        }
+        for record in batch {
+            results::put(connection, &record.results).map_err(failed)?;
         }
         let now_placed = values::place_many(connection, *placed, last).map_err(failed)?;
         write.commit().map_err(failed)?;

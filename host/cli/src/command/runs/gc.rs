@@ -6,7 +6,7 @@ use std::time::Duration;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
-use graph_host::gc::{Policy, Report, collect};
+use graph_host::gc::{Cached, Policy, Report, collect};
 use graph_host::output::printable;
 use graph_host::report::{counted, one_line};
 use graph_host::stores;
@@ -33,9 +33,29 @@ pub(super) struct Args {
     /// Runs that could be resumed too: interrupted, failed, cancelled, cut short
     #[arg(long)]
     all_statuses: bool,
+    /// Results that nodes with a `cache` have kept for later tasks: those that have expired, or all
+    #[arg(long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "expired")]
+    cache: Option<Which>,
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Which {
+    /// Older than the `ttl` of the node that computed them
+    Expired,
+    /// All of them
+    All,
+}
+
+impl From<Which> for Cached {
+    fn from(which: Which) -> Self {
+        match which {
+            Which::Expired => Self::Expired,
+            Which::All => Self::All,
+        }
+    }
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
@@ -52,6 +72,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         keep: args.keep,
         checkpoints: args.checkpoints.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
         all_statuses: args.all_statuses,
+        cache: args.cache.map(Cached::from),
         dry_run: args.dry_run,
     };
     let mut report = Report { dry_run: args.dry_run, ..Report::default() };
@@ -88,7 +109,11 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     if report.texts > 0 {
         context.output.line(format_args!("{verb} {} that no run needs", counted(report.texts, "text")))?;
     }
-    if report.removed.is_empty() && report.pruned.is_empty() && report.texts == 0 {
+    if report.results > 0 {
+        let results = counted(report.results, "result");
+        context.output.line(format_args!("{verb} {results} that were kept for later tasks"))?;
+    }
+    if report.removed.is_empty() && report.pruned.is_empty() && report.texts == 0 && report.results == 0 {
         context.output.line("there is nothing to remove")?;
     } else if !report.dry_run {
         context.output.line(format_args!("freed {}", size(report.bytes)))?;

@@ -169,6 +169,10 @@ fn print_steps(told: &Story, out: Output) -> Result<()> {
             out.line(line)?;
         }
         for task in &step.tasks {
+            if let Some(hit) = &task.cached {
+                let from = format!("as task {} of run {} at {}", hit.task, hit.run, time(hit.at));
+                out.line(report::cached_line(&task.node, &from))?;
+            }
             if let Some(failure) = &task.failure {
                 out.line(format_args!(
                     "      {} {} {}: {}",

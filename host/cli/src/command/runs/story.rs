@@ -7,7 +7,8 @@ use graph_core::digest::Digest;
 use graph_core::hook::HookEvent;
 use graph_core::limits::HostUse;
 use graph_core::record::{
-    Checkpoint, History, HookSummary, Pruning, Record, RecordKind, SignedPruning, StatusRecord,
+    Checkpoint, History, HookSummary, Pruning, Record, RecordKind, SignedPruning, StatusRecord, TaskCache,
+    TaskRecord,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
@@ -168,6 +169,12 @@ impl Story {
             fuel = fuel.saturating_add(used.1);
         }
         executions.retain(|_, count| *count > 0);
+        let mut cached = newest.map(|newest| newest.cached.clone()).unwrap_or_default();
+        for record in &self.pending {
+            if let Record::Task(TaskRecord { node, cache: Some(TaskCache::Hit(_)), .. }) = record {
+                *cached.entry(node.clone()).or_default() += 1;
+            }
+        }
         let end = newest.and_then(|newest| newest.end.as_ref());
         let status = self.status();
         let (visited, mut warnings) = self.ancestry();
@@ -186,6 +193,7 @@ impl Story {
             steps: newest.map_or(0, |newest| newest.step),
             visited,
             executions,
+            cached,
             next: newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect(),
             interrupts: status.map(|status| status.interrupts.clone()).unwrap_or_default(),
             error: status.and_then(|status| status.error.clone()),

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
-    Action, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next, Node, NodeIndex,
-    NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary, Reducer,
-    RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
+    Action, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next, Node,
+    NodeIndex, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary,
+    Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
 use crate::limits::TaskLimits;
@@ -57,6 +57,17 @@ pub(super) fn sketches_to_travel() -> impl Strategy<Value = Sketch> {
         sketch
     })
 }
+
+/// Graphs to travel whose results are not kept: a fork may use what its original has left after the place that it is of.
+pub(super) fn sketches_to_fork() -> impl Strategy<Value = Sketch> {
+    sketches_to_travel().prop_map(|mut sketch| {
+        sketch.nodes.iter_mut().for_each(|shape| shape.flags &= !CACHED);
+        sketch
+    })
+}
+
+/// The flag of nodes whose results are kept.
+const CACHED: u8 = 1 << 3;
 
 const fn event(byte: u8) -> HookEvent {
     HookEvent::ALL[(byte % 6) as usize]
@@ -156,6 +167,7 @@ pub(super) fn build_nest(nest: &Nest, durability: Durability) -> (Arc<Graph>, Ar
                 && nest.starts & (1 << (at % 8)) != 0
             {
                 action.item_id = template(&json!(below));
+                node.cache = None;
             }
         }
         Arc::new(graph)
@@ -197,6 +209,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         let idle = matches!(kind, NodeKind::Return { .. }) || (flag(3) && flag(4));
         let next = next_of(targets(&shape.next), shape);
         let foreach = matches!(kind, NodeKind::Foreach(_));
+        let cached = !idle && shape.flags & CACHED != 0;
         let mut assign = vec![("log".to_owned(), template(&json!(["${node.name}"])))];
         if !foreach {
             assign.push(("sum".to_owned(), template(&json!("${result.n || 1}"))));
@@ -210,7 +223,12 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
                 primary: Primary::Execute,
                 item_type: ItemType::Tool,
                 item_id: template(&json!("t/double")),
-                params: template(&json!({"seen": "${state.sum}", "x": "${x}"})),
+                // What depends on nothing but the item of a `foreach` is looked up with success.
+                params: template(&if cached {
+                    json!({"x": "${x}"})
+                } else {
+                    json!({"seen": "${state.sum}", "x": "${x}"})
+                }),
             }),
             kind,
             assign,
@@ -228,6 +246,10 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
             command: Some(CommandGrant { goto: targets(&[shape.kind]), write: vec!["set".to_owned()] }),
             capabilities: None,
+            cache: cached.then(|| CachePolicy {
+                ttl: Duration::from_secs(1),
+                key: flag(1).then(|| template(&json!("${node.name}${state.log | length}"))),
+            }),
             feedback: flag(4) && flag(2),
             metadata: None,
         }

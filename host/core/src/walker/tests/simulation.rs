@@ -11,12 +11,14 @@ use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
 use crate::hook::HookEvent;
 use crate::limits::RunLimits;
-use crate::record::{ChainError, ChainVerifier, Entry, Record, SignedRecord, Status, TaskEvent};
+use crate::record::{
+    ChainError, ChainVerifier, Entry, Record, SignedCacheEntry, SignedRecord, Status, TaskEvent,
+};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
-    Answers, Effect, Event, Graphs, HandleError, HookSpec, Identity, Persist, PersistId, Restored,
-    RestoredChild, RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId, is_child_of,
+    Answers, Effect, Event, Graphs, HandleError, HookSpec, Identity, Lookup, Notice, Persist, PersistId,
+    Restored, RestoredChild, RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId, is_child_of,
 };
 
 /// What a store would hold.
@@ -27,6 +29,8 @@ pub(super) struct Stored {
     pending: Vec<(String, Record)>,
     /// The inputs of child runs, by namespace.
     inputs: BTreeMap<String, Value>,
+    /// The results that are kept for later tasks.
+    results: BTreeMap<(Digest, String), SignedCacheEntry>,
     /// The custom events that the history tells, in order.
     pub(super) told: Vec<String>,
 }
@@ -57,7 +61,11 @@ impl Stored {
         match record {
             Record::Checkpoint(checkpoint) => {
                 self.pending.retain(|(namespace, _)| *namespace != checkpoint.namespace);
-                self.checkpoints.push(persist.sign(&SigningKey::from_seed(&[7; 32])).unwrap());
+                let mut signed = persist.sign(&SigningKey::from_seed(&[7; 32])).unwrap();
+                let results = std::mem::take(&mut signed.results);
+                self.results
+                    .extend(results.into_iter().map(|entry| ((entry.key, entry.namespace.clone()), entry)));
+                self.checkpoints.push(signed);
             }
             record => {
                 // What is stored is text: read it back from there.
@@ -225,6 +233,9 @@ pub(super) struct Simulation {
     /// Chooses which of the things that may happen next does.
     order: u64,
     running: BTreeMap<(Arc<str>, u32), TaskSpec>,
+    lookups: BTreeMap<(Arc<str>, u32), Lookup>,
+    /// How many dispatches stored results have stood in for.
+    pub(super) hits: usize,
     hooks: BTreeMap<Arc<str>, HookSpec>,
     timers: BTreeSet<TimerId>,
     unacknowledged: VecDeque<(PersistId, Option<(String, u64)>)>,
@@ -264,6 +275,8 @@ impl Simulation {
             salt,
             order,
             running: BTreeMap::new(),
+            lookups: BTreeMap::new(),
+            hits: 0,
             hooks: BTreeMap::new(),
             timers: BTreeSet::new(),
             unacknowledged: VecDeque::new(),
@@ -327,25 +340,20 @@ impl Simulation {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
+            Effect::LookUp(lookup) => {
+                self.check_begin(&lookup.spec);
+                let told = &lookup.spec.activation;
+                assert!(told.attempt == 1 && told.answers.is_empty(), "looked up for {told:?}");
+                self.lookups.insert((told.task.as_str().into(), told.attempt), *lookup);
+            }
             Effect::RunTask(spec) => {
+                self.check_begin(&spec);
                 let told = &spec.activation;
-                if self.durability == Durability::Sync {
-                    let namespace = told.task.rsplit_once('/').map_or("", |(namespace, _)| namespace);
-                    assert_eq!(
-                        told.superstep,
-                        self.acknowledged_steps[namespace] + 1,
-                        "a task before its predecessor's checkpoint"
-                    );
-                }
-                assert!(
-                    !self.kept.contains(&told.task),
-                    "task {} runs again though its writes were kept",
-                    told.task
-                );
                 self.running.insert((told.task.as_str().into(), told.attempt), *spec);
             }
             Effect::Abort { task, attempt } => {
-                assert!(self.running.remove(&(task, attempt)).is_some());
+                let name = (task, attempt);
+                assert!(self.running.remove(&name).is_some() || self.lookups.remove(&name).is_some());
             }
             Effect::RunHook(spec) => {
                 let told = &spec.call.activation;
@@ -363,7 +371,8 @@ impl Simulation {
                 }
                 // Other child runs go on meanwhile.
                 let below = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-                let under_way = self.running.keys().map(|(task, _)| task).chain(self.hooks.keys());
+                let tasks = self.running.keys().chain(self.lookups.keys()).map(|(task, _)| task);
+                let under_way = tasks.chain(self.hooks.keys());
                 assert!(
                     spec.event == HookEvent::Error || !under_way.into_iter().any(|id| id.starts_with(&below)),
                     "a hook beside something else"
@@ -416,9 +425,9 @@ impl Simulation {
             Effect::SetTimer { timer, .. } => {
                 self.timers.insert(timer);
             }
-            Effect::Emit(_) => {}
+            Effect::Emit(notice) => self.hits += hits(&notice),
             Effect::Suspend(status) | Effect::Finish(status) => {
-                assert!(self.running.is_empty(), "stopped with tasks running");
+                assert!(self.running.is_empty() && self.lookups.is_empty(), "stopped with tasks running");
                 assert!(self.hooks.is_empty(), "stopped with hooks running");
                 assert!(self.unacknowledged.is_empty(), "stopped before everything was persisted");
                 self.stopped = Some(status);
@@ -426,15 +435,47 @@ impl Simulation {
         }
     }
 
+    /// A task that is dispatched, or looked up, has a checkpoint before it and no result that was kept.
+    fn check_begin(&self, spec: &TaskSpec) {
+        let told = &spec.activation;
+        if self.durability == Durability::Sync {
+            let namespace = told.task.rsplit_once('/').map_or("", |(namespace, _)| namespace);
+            assert_eq!(
+                told.superstep,
+                self.acknowledged_steps[namespace] + 1,
+                "a task before its predecessor's checkpoint"
+            );
+        }
+        assert!(!self.kept.contains(&told.task), "task {} runs again though its writes were kept", told.task);
+    }
+
+    /// What is kept for a task.
+    fn look_up(&self, lookup: &Lookup) -> Event {
+        let key = lookup.key(&Digest::of_bytes(b"double"));
+        let signer = SigningKey::from_seed(&[7; 32]).verifying_key();
+        let kept = self.stored.results.values().filter(|entry| entry.key == key).cloned().collect::<Vec<_>>();
+        let answered = lookup.choose(key, &kept, [], &signer);
+        assert_eq!(answered.trouble, None);
+        lookup.answer(answered)
+    }
+
     /// Lets one of the things happen that may happen next; false if nothing can.
     pub(super) fn step(&mut self) -> bool {
         let retries: Vec<TimerId> =
             self.timers.iter().filter(|timer| matches!(timer, TimerId::Retry { .. })).cloned().collect();
         let others = self.running.len() + usize::from(!self.unacknowledged.is_empty()) + retries.len();
-        if others + self.hooks.len() == 0 {
+        let with_hooks = others + self.hooks.len();
+        if with_hooks + self.lookups.len() == 0 {
             return false;
         }
-        let choice = self.draw(others + self.hooks.len());
+        let choice = self.draw(with_hooks + self.lookups.len());
+        if let Some(name) = choice.checked_sub(with_hooks).and_then(|at| self.lookups.keys().nth(at)).cloned()
+        {
+            let lookup = self.lookups.remove(&name).unwrap();
+            let found = self.look_up(&lookup);
+            self.tell(found).unwrap();
+            return true;
+        }
         if let Some(call) = choice.checked_sub(others).and_then(|at| self.hooks.keys().nth(at)).cloned() {
             let spec = self.hooks.remove(&call).unwrap();
             let report = hook_double(self.salt, &spec);
@@ -475,6 +516,15 @@ impl Simulation {
             }
         }
         self.walker.summary()
+    }
+}
+
+/// How many dispatches a stored result stands in for, by what is told.
+fn hits(notice: &Notice) -> usize {
+    match notice {
+        Notice::Cached { .. } => 1,
+        Notice::Child { notice, .. } => hits(notice),
+        _ => 0,
     }
 }
 

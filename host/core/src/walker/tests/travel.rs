@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use serde_json::{Map, Value, json};
 
-use super::graphs::{Sketch, build, sketches, sketches_to_travel};
+use super::graphs::{Sketch, build, sketches, sketches_to_fork, sketches_to_travel};
 use super::simulation::{Simulation, has_little, setup};
 use crate::graph::{Durability, Graph};
 use crate::record::{ErrorCode, Record, Source, Status};
@@ -76,7 +76,7 @@ fn back_to(simulation: &Simulation, at: usize, edit: Edit) -> Event {
 proptest! {
     /// A fork from any checkpoint that is let go on comes to what the original came to, digest for digest.
     #[test]
-    fn a_fork_comes_to_the_same(sketch in sketches_to_travel(), order: u64, at: prop::sample::Index, durability in 0..2_u8) {
+    fn a_fork_comes_to_the_same(sketch in sketches_to_fork(), order: u64, at: prop::sample::Index, durability in 0..2_u8) {
         let durability = if durability == 0 { Durability::Sync } else { Durability::Exit };
         let (first, end) = original(&sketch, order, durability);
         let places = before_the_end(&first);

@@ -9,7 +9,7 @@ use super::super::setup::HandleError;
 use super::names::{child_namespace, graph_of};
 use super::{RunTree, Sent};
 use crate::graph::{Durability, ItemType, Primary};
-use crate::record::Record;
+use crate::record::{CacheEntry, Record};
 use crate::time::Timestamp;
 
 /// Effects on their way.
@@ -108,7 +108,9 @@ impl RunTree {
                 self.walker_mut(namespace)?.forget_aborted(&task, attempt);
                 self.tell(&child, Event::KillRequested, route)?;
             }
-            effect @ (Effect::RunHook(_) | Effect::AbortHook { .. }) => route.out.push(effect),
+            effect @ (Effect::LookUp(_) | Effect::RunHook(_) | Effect::AbortHook { .. }) => {
+                route.out.push(effect)
+            }
             Effect::Persist(persist) => self.hand_out(namespace, persist, route),
             Effect::SetTimer { timer: TimerId::RunTimeout, at } if !of_root => {
                 let timer = TimerId::ChildTimeout { namespace: Arc::clone(namespace) };
@@ -116,6 +118,7 @@ impl RunTree {
             }
             Effect::Emit(notice) => {
                 if matches!(notice, Notice::Committed { .. }) {
+                    self.take_results(namespace);
                     route.committed.insert(Arc::clone(namespace));
                 }
                 let notice = match self.walker(namespace) {
@@ -138,8 +141,10 @@ impl RunTree {
 
     /// Gives a record its place in the order of all. Under `durability: exit` the records of a child wait for those of the
     /// run at the top: nothing of a run is stored before it stops. They follow the checkpoint that they are under.
-    fn hand_out(&mut self, namespace: &Arc<str>, persist: Box<Persist>, route: &mut Route) {
+    fn hand_out(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, route: &mut Route) {
         if self.root.setup.durability == Durability::Exit {
+            let results = std::mem::take(&mut persist.results);
+            self.keep_until_stored(results);
             if !namespace.is_empty() {
                 route.taken.push((Arc::clone(namespace), persist.id));
                 if let Some(child) = self.children.get_mut(namespace) {
@@ -153,7 +158,8 @@ impl RunTree {
                 Record::Checkpoint(_) => (Some(persist), None),
                 _ => (None, Some(persist)),
             };
-            if let Some(checkpoint) = first {
+            if let Some(mut checkpoint) = first {
+                checkpoint.results = std::mem::take(&mut self.results).into_values().collect();
                 self.number(namespace, checkpoint, true, route);
             }
             let held: Vec<(Arc<str>, Vec<Persist>)> = self
@@ -172,6 +178,22 @@ impl RunTree {
             return;
         }
         self.number(namespace, persist, true, route);
+    }
+
+    /// Under `durability: exit` what supersteps leave for later tasks is stored with the run at the top, whatever becomes
+    /// of the run that it is of.
+    fn take_results(&mut self, namespace: &str) {
+        if self.root.setup.durability == Durability::Exit
+            && let Ok(walker) = self.walker_mut(namespace)
+        {
+            let results = std::mem::take(&mut walker.results);
+            self.keep_until_stored(results.into_values());
+        }
+    }
+
+    fn keep_until_stored(&mut self, results: impl IntoIterator<Item = CacheEntry>) {
+        let placed = |entry: CacheEntry| ((entry.key, entry.namespace().to_owned()), entry);
+        self.results.extend(results.into_iter().map(placed));
     }
 
     fn number(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, told: bool, route: &mut Route) {

@@ -174,6 +174,7 @@ impl<'g> Real<'g> {
                 }
                 Effect::SetTimer { timer, .. } => drop(self.timers.insert(timer)),
                 Effect::Abort { .. } => panic!("nothing is given up on in a random case"),
+                Effect::LookUp(_) => panic!("a random case has no cache"),
                 Effect::RunHook(_) | Effect::AbortHook { .. } => panic!("a random case has no hooks"),
                 Effect::Finish(status) => assert!(status.is_end()),
                 Effect::Suspend(status) => assert!(!status.is_end() && status != Status::Running),

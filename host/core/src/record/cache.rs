@@ -1,0 +1,248 @@
+//! What tasks have given, kept to stand in for later tasks that would be given the same.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::body::RecordKind;
+use super::signed::EncodeError;
+use super::value::Canonical;
+use crate::digest::{Digest, DomainHasher};
+use crate::time::Timestamp;
+use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
+
+/// The domain under which entries are digested and signed.
+const DOMAIN: &str = "graph-host/cache-entry/v1";
+
+/// The result of a task, as it is kept once its superstep has committed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheEntry {
+    /// The recorded time of the checkpoint that brought it.
+    pub at: Timestamp,
+    /// When it is as old as the node that computed it lets it become. Each node that looks it up has a `ttl` of its own.
+    pub expires: Timestamp,
+    /// The fuel that the attempt used which gave it.
+    pub fuel: u64,
+    /// What it is found by.
+    pub key: Digest,
+    /// The node.
+    pub node: String,
+    /// The result.
+    pub result: Canonical,
+    /// The run.
+    pub run: String,
+    /// The task's id.
+    pub task: String,
+}
+
+/// An entry that stood in for a dispatch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheHit {
+    /// The recorded time of the checkpoint that brought it.
+    pub at: Timestamp,
+    /// The fuel that it took, which is charged again.
+    pub fuel: u64,
+    /// What it was found by.
+    pub key: Digest,
+    /// The result: no journal tells what gave it.
+    pub result: Canonical,
+    /// The run that it was computed in.
+    pub run: String,
+    /// The task that computed it.
+    pub task: String,
+}
+
+/// What a task of the superstep under way has to do with the cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum TaskCache {
+    /// An entry stands in for its dispatch.
+    Hit(Box<CacheHit>),
+    /// Nothing did; what it gives is kept once the superstep commits.
+    Miss {
+        /// The fuel of its newest attempt.
+        fuel: u64,
+        /// What its result is to be found by.
+        key: Digest,
+    },
+}
+
+impl CacheEntry {
+    /// What an entry is found by: what a walker knows of a task, and who would perform it, with which grant and engine.
+    pub fn key(task: &Digest, performer: &Digest) -> Digest {
+        DomainHasher::new("graph-host/cache-key/v1").digest(task).digest(performer).finish()
+    }
+
+    /// The namespace of its task.
+    pub fn namespace(&self) -> &str {
+        self.task.rsplit_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    /// Signs the entry for the store.
+    pub fn sign(&self, key: &SigningKey) -> Result<SignedCacheEntry, EncodeError> {
+        let body = serde_json::to_string(self)
+            .map_err(|source| EncodeError { kind: RecordKind::Checkpoint, source })?;
+        Ok(SignedCacheEntry {
+            key: self.key,
+            at: self.at,
+            expires: self.expires,
+            run: self.run.clone(),
+            namespace: self.namespace().to_owned(),
+            signature: key.sign_digest(DOMAIN, &digest_of(&body)),
+            key_id: key.id(),
+            body: body.into(),
+        })
+    }
+
+    /// The entry that a hit was of. When it expires is not known any more, and nobody asks.
+    pub fn of_hit(hit: &CacheHit, node: &str) -> Self {
+        Self {
+            at: hit.at,
+            expires: hit.at,
+            fuel: hit.fuel,
+            key: hit.key,
+            node: node.to_owned(),
+            result: hit.result.clone(),
+            run: hit.run.clone(),
+            task: hit.task.clone(),
+        }
+    }
+}
+
+impl From<CacheEntry> for CacheHit {
+    fn from(entry: CacheEntry) -> Self {
+        let CacheEntry { at, fuel, key, result, run, task, .. } = entry;
+        Self { at, fuel, key, result, run, task }
+    }
+}
+
+/// An entry with its signature, as a store keeps it: the newest one of each run and namespace under each key, so that what
+/// child runs leave that go on side by side does not depend on which of them is the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedCacheEntry {
+    /// What it is found by.
+    pub key: Digest,
+    /// How old it is.
+    pub at: Timestamp,
+    /// When it may be thrown away.
+    pub expires: Timestamp,
+    /// The run that has left it.
+    pub run: String,
+    /// The namespace of that run that has left it.
+    pub namespace: String,
+    /// The text, in JSON.
+    pub body: Arc<str>,
+    /// The key that signed.
+    pub key_id: KeyId,
+    /// The signature over the digest of the text, under a domain of its own.
+    pub signature: Signature,
+}
+
+/// A stored entry is not what this host has kept: it is as good as none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CacheEntryError {
+    /// Its signature is not that of the host's key over its text.
+    #[error(
+        "a stored result is not signed by this host's key {expected}: it was changed, or another host has kept it"
+    )]
+    Signature {
+        /// The key that was expected.
+        expected: KeyId,
+    },
+    /// It is kept under another key, or as of another age or run, than its text says.
+    #[error("a stored result of run {run}, task {task}, lies where another one belongs")]
+    Misplaced {
+        /// The run that its text names.
+        run: String,
+        /// The task that its text names.
+        task: String,
+    },
+    /// Its text is none.
+    #[error("a stored result cannot be read: {reason}")]
+    Malformed {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl SignedCacheEntry {
+    /// Checks signature and place, and reads the entry.
+    pub fn open(&self, key: &VerifyingKey) -> Result<CacheEntry, CacheEntryError> {
+        if self.key_id != key.id() || !key.verify_digest(DOMAIN, &digest_of(&self.body), &self.signature) {
+            return Err(CacheEntryError::Signature { expected: key.id() });
+        }
+        let entry = self.decode()?;
+        let places = (entry.key, entry.at, entry.expires, &entry.run, entry.namespace());
+        if places == (self.key, self.at, self.expires, &self.run, &*self.namespace) {
+            Ok(entry)
+        } else {
+            Err(CacheEntryError::Misplaced { run: entry.run, task: entry.task })
+        }
+    }
+
+    /// Reads the entry without checking anything: to see whether it would be of use.
+    pub fn decode(&self) -> Result<CacheEntry, CacheEntryError> {
+        serde_json::from_str(&self.body)
+            .map_err(|error| CacheEntryError::Malformed { reason: error.to_string() })
+    }
+}
+
+fn digest_of(body: &str) -> Digest {
+    DomainHasher::new(DOMAIN).field(body.as_bytes()).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_that_was_changed_or_moved_is_refused() {
+        let key = SigningKey::from_seed(&[7; 32]);
+        let entry = CacheEntry {
+            at: Timestamp(5),
+            expires: Timestamp(65),
+            fuel: 3,
+            key: Digest::of_bytes(b"key"),
+            node: "n".to_owned(),
+            result: json!({ "a": 1 }).into(),
+            run: "r".to_owned(),
+            task: "1.0".to_owned(),
+        };
+        let signed = entry.sign(&key).unwrap();
+        assert_eq!(signed.open(&key.verifying_key()), Ok(entry));
+        let other = SigningKey::from_seed(&[8; 32]).verifying_key();
+        assert!(
+            matches!(signed.open(&other), Err(CacheEntryError::Signature { expected }) if expected == other.id())
+        );
+        let changed =
+            SignedCacheEntry { body: signed.body.replace("\"a\":1", "\"a\":2").into(), ..signed.clone() };
+        assert!(matches!(changed.open(&key.verifying_key()), Err(CacheEntryError::Signature { .. })));
+        for moved in [
+            SignedCacheEntry { key: Digest::of_bytes(b"other"), ..signed.clone() },
+            SignedCacheEntry { at: Timestamp(6), ..signed.clone() },
+            SignedCacheEntry { run: "s".to_owned(), ..signed },
+        ] {
+            assert!(matches!(moved.open(&key.verifying_key()), Err(CacheEntryError::Misplaced { .. })));
+        }
+    }
+
+    #[test]
+    fn what_a_task_has_to_do_with_the_cache_is_read_back() {
+        let hit = CacheHit {
+            at: Timestamp(5),
+            fuel: u64::MAX,
+            key: Digest::of_bytes(b"key"),
+            result: json!([1, 2.5, u64::MAX]).into(),
+            run: "r".to_owned(),
+            task: "1.0".to_owned(),
+        };
+        for cache in [TaskCache::Hit(Box::new(hit)), TaskCache::Miss { fuel: 1, key: Digest::of_bytes(b"k") }]
+        {
+            let text = serde_json::to_string(&cache).unwrap();
+            assert_eq!(serde_json::from_str::<TaskCache>(&text).unwrap(), cache, "{text}");
+        }
+    }
+}

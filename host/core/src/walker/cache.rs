@@ -1,0 +1,361 @@
+//! The cache of results: what one task has given stands in for a later one that would be given the same.
+//!
+//! A superstep that commits leaves its results with its checkpoint, so that what is kept follows from the run's records,
+//! whenever it is cut short. What stands in is decided here, by recorded times alone; the fuel that it took is charged
+//! again, so that a run comes to the same result digests with the cache and without it.
+
+use std::cmp::Ordering;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Walker;
+use super::event::{Effect, Event, Notice, TaskSpec};
+use super::machine::illegal;
+use super::setup::HandleError;
+use super::superstep::{Activated, Task, TaskState};
+use crate::digest::{Digest, DomainHasher};
+use crate::graph::{CachePolicy, Node, NodeKind};
+use crate::json;
+use crate::node::{Category, Failure, Outcome};
+use crate::record::{CacheEntry, CacheHit, Canonical, SignedCacheEntry, TaskCache};
+use crate::time::Timestamp;
+use crate::trust::VerifyingKey;
+
+/// A task for which a stored result may stand in.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    /// The digest of what the task is given.
+    given: Digest,
+    /// Results have to be younger than this.
+    ttl: Duration,
+    /// The run in the store.
+    run: String,
+    /// The attempt that is dispatched where nothing stands in.
+    pub spec: Box<TaskSpec>,
+}
+
+/// What a driver has found.
+#[derive(Debug, Default)]
+pub struct Answered {
+    /// What the task's result is found by; none where nobody can say who would perform it, or nothing is to stand in.
+    pub key: Option<Digest>,
+    /// What stands in.
+    pub found: Option<CacheEntry>,
+    /// Why something that is kept cannot be used.
+    pub trouble: Option<String>,
+}
+
+impl Lookup {
+    /// What its result is found by, if `performer` would perform it: the digest of the component, its grant and the
+    /// engine.
+    pub fn key(&self, performer: &Digest) -> Digest {
+        CacheEntry::key(&self.given, performer)
+    }
+
+    /// The times from which a result may be: the first may be none, the last is the superstep's own recorded time.
+    pub fn window(&self) -> RangeInclusive<Timestamp> {
+        let until = self.spec.clock;
+        let ttl = u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX);
+        // What is as old as the `ttl` is too old.
+        Timestamp(until.0.saturating_sub(ttl.saturating_sub(1)))..=until
+    }
+
+    /// Whether what is kept may stand in for the task. It is younger than the node's `ttl`, by recorded times; it is not
+    /// from a time that is yet to come, where a clock was put back: nobody knows how old it is; the task could use as much
+    /// fuel; and nothing has left it that goes on beside the task in its own run, whose order is a matter of chance.
+    fn takes(&self, entry: &CacheEntry) -> bool {
+        self.window().contains(&entry.at)
+            && entry.fuel <= self.spec.limits.fuel
+            && (entry.run != self.run || comes_before(&entry.task, &self.spec.activation.task))
+    }
+
+    /// The newest one that may stand in.
+    pub(super) fn best(&self, entries: impl IntoIterator<Item = CacheEntry>) -> Option<CacheEntry> {
+        entries.into_iter().filter(|entry| self.takes(entry)).max_by(newest)
+    }
+
+    /// Chooses among what a store has within [`Self::window`]: the newest that may stand in and that this host has kept.
+    /// Those on their way to the store count as well: nobody could have changed them.
+    pub fn choose(
+        &self,
+        key: Digest,
+        stored: &[SignedCacheEntry],
+        on_the_way: impl IntoIterator<Item = CacheEntry>,
+        signer: &VerifyingKey,
+    ) -> Answered {
+        let decoded = stored.iter().filter_map(|signed| Some((signed.decode().ok()?, signed)));
+        let mut of_use: Vec<_> = decoded.filter(|(entry, _)| self.takes(entry)).collect();
+        of_use.sort_by(|(one, _), (other, _)| newest(other, one));
+        let mut trouble = None;
+        let opened = of_use.into_iter().find_map(|(_, signed)| {
+            let entry = signed.open(signer).map_err(|error| trouble.get_or_insert(error.to_string()).len());
+            entry.ok().filter(|entry| entry.key == key)
+        });
+        let found = self.best(on_the_way.into_iter().chain(opened));
+        Answered { key: Some(key), found, trouble }
+    }
+
+    /// The event that answers it.
+    pub fn answer(&self, answered: Answered) -> Event {
+        let Answered { key, found, trouble } = answered;
+        let (task, attempt) = (self.spec.activation.task.as_str().into(), self.spec.activation.attempt);
+        Event::LookedUp { task, attempt, key, found: found.map(Box::new), trouble }
+    }
+}
+
+/// The order of entries: whatever the times, it is the same one.
+fn newest(one: &CacheEntry, other: &CacheEntry) -> Ordering {
+    (one.at, &one.run, &one.task).cmp(&(other.at, &other.run, &other.task))
+}
+
+/// Where a task stands with the cache.
+#[derive(Debug, Default)]
+pub(super) struct Caching {
+    /// What was asked for it, until it is answered.
+    pub(super) waiting: Option<Lookup>,
+    /// What has come of it.
+    pub(super) cache: Option<TaskCache>,
+}
+
+impl Caching {
+    /// What has stood in for the task's dispatch.
+    pub(super) const fn hit(&self) -> Option<&Box<CacheHit>> {
+        match &self.cache {
+            Some(TaskCache::Hit(hit)) => Some(hit),
+            _ => None,
+        }
+    }
+
+    /// An attempt has used so much fuel.
+    pub(super) const fn took(&mut self, used: u64) {
+        if let Some(TaskCache::Miss { fuel, .. }) = &mut self.cache {
+            *fuel = used;
+        }
+    }
+}
+
+/// Why a node whose item is a graph has no cache.
+pub(super) fn not_for_graphs(node: &str, graph: &str) -> Failure {
+    let message = format!(
+        "node `{node}` has a `cache`, and its item `{graph}` is a graph: what a graph comes to is not kept; give the \
+         nodes inside it a `cache`"
+    );
+    Failure::new(Category::InvalidInput, message)
+}
+
+impl Walker {
+    /// Dispatches an attempt, or asks first for what may stand in. Only the first attempt of a task that has been given no
+    /// answers does: what a person said is part of no key.
+    pub(super) fn dispatch(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        node: &Node,
+        spec: Box<TaskSpec>,
+        fx: &mut Vec<Effect>,
+    ) {
+        let is_fresh = spec.activation.answers.is_empty();
+        let Some(superstep) = &mut self.superstep else { return };
+        let caching = &mut superstep.tasks[at].caching;
+        if !is_fresh || spec.activation.attempt == 1 || caching.hit().is_some() {
+            caching.cache = None;
+        }
+        let Some(policy) = node.cache.as_ref().filter(|_| is_fresh && spec.activation.attempt == 1) else {
+            return self.perform(at, spec, fx);
+        };
+        match self.given(at, node, policy, &spec) {
+            Ok(given) => {
+                let Some(superstep) = &mut self.superstep else { return };
+                let run = self.setup.identity.record_run().to_owned();
+                let lookup = Lookup { given, ttl: policy.ttl, run, spec };
+                superstep.tasks[at].caching.waiting = Some(lookup.clone());
+                fx.push(Effect::LookUp(Box::new(lookup)));
+            }
+            Err(failure) => self.failed(now, at, failure, fx),
+        }
+    }
+
+    fn perform(&mut self, at: usize, spec: Box<TaskSpec>, fx: &mut Vec<Effect>) {
+        let Some(superstep) = &mut self.superstep else { return };
+        superstep.tasks[at].used.dispatches += 1;
+        fx.push(Effect::RunTask(spec));
+    }
+
+    /// The digest of what a task is given: everything that its result may depend on and a walker knows of. What is only
+    /// told to it (the run, the visit, the superstep, seeds and times) is no part of that, unless `key` names it.
+    fn given(
+        &mut self,
+        at: usize,
+        node: &Node,
+        policy: &CachePolicy,
+        spec: &TaskSpec,
+    ) -> Result<Digest, Failure> {
+        let mut warnings = Vec::new();
+        let own = match (&policy.key, &self.superstep) {
+            (Some(template), Some(superstep)) => {
+                let task = &superstep.tasks[at];
+                let active: &Activated = &superstep.activated[task.activated];
+                let variable = match &node.kind {
+                    NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
+                    _ => None,
+                };
+                let context = self.context(node, active);
+                let bound = variable.zip(task.item.as_deref());
+                let scope = self.scope(&context, active.argument.as_deref(), bound);
+                self.evaluate(template, &scope, node, &mut warnings)?
+            }
+            _ => Value::Null,
+        };
+        if let Some(superstep) = &mut self.superstep {
+            superstep.tasks[at].warnings.append(&mut warnings);
+        }
+        let written = |value: &Value| json::canonical_string(value);
+        let argument = spec.activation.argument.as_ref().map(written).unwrap_or_default();
+        Ok(DomainHasher::new("graph-host/cache-given/v1")
+            .field(spec.item_id.as_bytes())
+            .field(written(&spec.params).as_bytes())
+            .field(argument.as_bytes())
+            .field(written(&own).as_bytes())
+            .finish())
+    }
+
+    /// A driver says what is kept for a task.
+    pub(super) fn looked_up(
+        &mut self,
+        now: Timestamp,
+        task: &Arc<str>,
+        attempt: u32,
+        answered: Answered,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
+        if self.aborted.remove(&(Arc::clone(task), attempt)) {
+            return Ok(());
+        }
+        let Answered { key, found, trouble } = answered;
+        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
+        let Some(&at) = superstep.by_id.get(task) else { return Err(illegal("there is no such task")) };
+        let node_index = superstep.activated[superstep.tasks[at].activated].node;
+        let asked = &mut superstep.tasks[at];
+        if !matches!(asked.state, TaskState::Running) || asked.attempt != attempt {
+            return Err(illegal("that attempt is not under way"));
+        }
+        let Some(lookup) = asked.caching.waiting.take() else {
+            return Err(illegal("nothing was looked up for that task"));
+        };
+        let graph = Arc::clone(&self.graph);
+        let node = graph.node(node_index);
+        if let Some(trouble) = trouble {
+            let name = &node.name;
+            fx.push(Effect::Emit(Notice::Warning(format!("node `{name}` is performed anew: {trouble}"))));
+        }
+        // What no checkpoint has brought yet is newer than anything that a store has.
+        let own = key.and_then(|key| self.results.get(&key)).cloned();
+        let found = found.into_iter().chain(own).filter(|entry| key == Some(entry.key));
+        match lookup.best(found) {
+            Some(entry) => self.take_cached(now, at, node, entry, fx),
+            None => {
+                if let Some(superstep) = &mut self.superstep {
+                    superstep.tasks[at].caching.cache = key.map(|key| TaskCache::Miss { fuel: 0, key });
+                }
+                self.perform(at, lookup.spec, fx);
+            }
+        }
+        self.start_ready(now, fx);
+        Ok(())
+    }
+
+    /// What of these would stand in for a task that waits for what is found, if it does.
+    pub(super) fn best_for(
+        &self,
+        task: &str,
+        entries: impl IntoIterator<Item = CacheEntry>,
+    ) -> Option<CacheEntry> {
+        self.task(task)?.caching.waiting.as_ref()?.best(entries)
+    }
+
+    /// What is kept stands in for a dispatch.
+    fn take_cached(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        node: &Node,
+        entry: CacheEntry,
+        fx: &mut Vec<Effect>,
+    ) {
+        let Some(superstep) = &mut self.superstep else { return };
+        let task = &mut superstep.tasks[at];
+        task.used.fuel = task.used.fuel.saturating_add(entry.fuel);
+        task.reserved = task.reserved.saturating_sub(entry.fuel);
+        fx.push(Effect::Emit(Notice::Cached {
+            task: Arc::clone(&task.id),
+            node: node.name.clone(),
+            fuel: entry.fuel,
+            run: entry.run.clone(),
+        }));
+        let result = Value::clone(&entry.result.0);
+        task.caching.cache = Some(TaskCache::Hit(Box::new(entry.into())));
+        self.accept(now, at, Outcome::Result(result), fx);
+    }
+
+    /// What a task of a superstep that commits leaves for later ones, as the checkpoint brings it.
+    pub(super) fn result_to_keep(&self, node: &Node, task: &Task) -> Option<CacheEntry> {
+        let (Some(TaskCache::Miss { fuel, key }), TaskState::Done(answer), Some(policy)) =
+            (&task.caching.cache, &task.state, &node.cache)
+        else {
+            return None;
+        };
+        let Outcome::Result(result) = &*answer.outcome else { return None };
+        Some(CacheEntry {
+            at: self.at,
+            expires: self.at.after(policy.ttl),
+            fuel: *fuel,
+            key: *key,
+            node: node.name.clone(),
+            result: Canonical::from(result.clone()),
+            run: self.setup.identity.record_run().to_owned(),
+            task: task.id.to_string(),
+        })
+    }
+}
+
+/// Whether one task of a run had committed before another one began, whatever finishes first: where their ids part, it is
+/// in an earlier superstep.
+fn comes_before(one: &str, other: &str) -> bool {
+    let superstep = |part: &str| part.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
+    let parting = one.split('/').zip(other.split('/')).find(|(one, other)| one != other);
+    match parting.map(|(one, other)| (superstep(one), superstep(other))) {
+        Some((Some(one), Some(other))) => one < other,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::comes_before;
+
+    #[test]
+    fn a_task_comes_before_those_of_later_supersteps_of_the_run_that_they_share() {
+        assert!(comes_before("1.0", "2.0"));
+        assert!(comes_before("9.5", "10.0"));
+        assert!(comes_before("3.0/1.4", "3.0/2.0"));
+        assert!(comes_before("2.7/9.0", "3.0/1.0"));
+        assert!(comes_before("2.0", "3.0/1.0"));
+        for (one, other) in [
+            ("2.0", "1.0"),
+            ("2.0", "2.1"),
+            ("2.0", "2.0"),
+            // Children of one superstep go on side by side.
+            ("3.0/1.0", "3.1/2.0"),
+            ("3.0/1.0", "3.0"),
+            ("3.0", "3.0/1.0"),
+            // The superstep was taken again: what it had come to was discarded.
+            ("1.0/2.0", "1.0@1/3.0"),
+            ("", "1.0"),
+        ] {
+            assert!(!comes_before(one, other), "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Results that are kept for later tasks: a folder for each key, a file in it for each run and namespace.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::record::SignedCacheEntry;
+use graph_core::time::Timestamp;
+use graph_core::trust::{KeyId, Signature};
+use serde::{Deserialize, Serialize};
+
+use super::log::fault;
+use super::store::{FileStore, write_atomic};
+use crate::error::StorageError;
+use crate::upkeep::Freed;
+
+/// An entry as its file has it. Its key is the name of the folder.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    at: Timestamp,
+    body: String,
+    expires: Timestamp,
+    key_id: KeyId,
+    namespace: String,
+    run: String,
+    signature: Signature,
+}
+
+impl FileStore {
+    fn results_folder(&self) -> PathBuf {
+        self.folder().join("results")
+    }
+
+    /// Keeps what checkpoints bring. It comes before the checkpoints themselves: a crash in between leaves results of a
+    /// superstep that is taken again, and walkers use none that their own superstep has left.
+    pub(super) fn put_results<'r>(
+        &self,
+        results: impl Iterator<Item = &'r SignedCacheEntry>,
+        durable: bool,
+    ) -> Result<(), StorageError> {
+        for entry in results {
+            let folder = self.results_folder().join(entry.key.hex());
+            fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
+            let place = DomainHasher::new("graph-host/result-file/v1")
+                .field(entry.run.as_bytes())
+                .field(entry.namespace.as_bytes())
+                .finish();
+            let path = folder.join(place.hex());
+            let kept = Kept {
+                at: entry.at,
+                body: entry.body.to_string(),
+                expires: entry.expires,
+                key_id: entry.key_id,
+                namespace: entry.namespace.clone(),
+                run: entry.run.clone(),
+                signature: entry.signature,
+            };
+            let text = serde_json::to_vec(&kept).map_err(|error| fault(&path, &error.into()))?;
+            write_atomic(&path, &text, durable)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_results(
+        &self,
+        key: &Digest,
+        window: &RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, StorageError> {
+        let mut found = Vec::new();
+        each(&self.results_folder().join(key.hex()), |_, text| {
+            // What cannot be read is as good as none.
+            let Ok(kept) = serde_json::from_str::<Kept>(text) else { return Ok(()) };
+            if window.contains(&kept.at) {
+                found.push(SignedCacheEntry {
+                    key: *key,
+                    at: kept.at,
+                    expires: kept.expires,
+                    run: kept.run,
+                    namespace: kept.namespace,
+                    body: kept.body.into(),
+                    key_id: kept.key_id,
+                    signature: kept.signature,
+                });
+            }
+            Ok(())
+        })?;
+        found.sort_by(|one, other| {
+            (other.at, &other.run, &other.namespace).cmp(&(one.at, &one.run, &one.namespace))
+        });
+        Ok(found)
+    }
+
+    /// Goes through everything that is kept and has expired by then; `remove`: and removes it.
+    pub(super) fn expired_results(
+        &self,
+        expired: Option<Timestamp>,
+        remove: bool,
+    ) -> Result<Freed, StorageError> {
+        let folder = self.results_folder();
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Freed::default()),
+            Err(error) => return Err(fault(&folder, &error)),
+        };
+        let mut freed = Freed::default();
+        for entry in entries {
+            let under = entry.map_err(|error| fault(&folder, &error))?.path();
+            each(&under, |path, text| {
+                let kept = serde_json::from_str::<Kept>(text).ok();
+                let goes = expired.is_none_or(|at| kept.as_ref().is_none_or(|kept| kept.expires <= at));
+                if !goes {
+                    return Ok(());
+                }
+                if remove {
+                    fs::remove_file(path).map_err(|error| fault(path, &error))?;
+                }
+                let bytes = kept.map_or(text.len(), |kept| kept.body.len());
+                freed += Freed { records: 1, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
+                Ok(())
+            })?;
+            if remove {
+                // One that is not empty stays.
+                let _ = fs::remove_dir(&under);
+            }
+        }
+        Ok(freed)
+    }
+}
+
+/// Goes through the files of a folder that may not be there, those apart that are only half written.
+fn each(
+    folder: &Path,
+    mut visit: impl FnMut(&Path, &str) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fault(folder, &error)),
+    };
+    for entry in entries {
+        let path = entry.map_err(|error| fault(folder, &error))?.path();
+        if path.extension().is_some() {
+            continue;
+        }
+        match fs::read(&path) {
+            // Text in another encoding is none: it is passed over, and goes with what has expired.
+            Ok(bytes) => visit(&path, &String::from_utf8_lossy(&bytes))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(fault(&path, &error)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Results that are kept for later tasks.
+
+use std::ops::RangeInclusive;
+
+use graph_core::digest::Digest;
+use graph_core::record::SignedCacheEntry;
+use graph_core::time::Timestamp;
+use rusqlite::{Connection, Result as SqlResult, params};
+
+use super::store::{SqliteStore, Write};
+use super::write::number;
+use super::{row, sql};
+use crate::error::{ReadError, RemoveError};
+use crate::store::Synchronous;
+use crate::upkeep::Freed;
+
+/// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
+mod whole {
+    pub(super) const SIZE: &str =
+        "SELECT count(*), ifnull(sum(length(CAST(body AS BLOB))), 0) FROM results WHERE expires <= ?1";
+    pub(super) const REMOVE: &str = "DELETE FROM results WHERE expires <= ?1";
+}
+
+/// Keeps what a checkpoint brings, within its transaction.
+pub(super) fn put(connection: &Connection, results: &[SignedCacheEntry]) -> SqlResult<()> {
+    for entry in results {
+        connection.prepare_cached(sql::PUT_RESULT)?.execute(params![
+            entry.key.as_bytes(),
+            entry.run,
+            entry.namespace,
+            number(entry.at.0),
+            number(entry.expires.0),
+            entry.key_id.as_bytes(),
+            entry.signature.as_bytes(),
+            entry.body,
+        ])?;
+    }
+    Ok(())
+}
+
+fn size(connection: &Connection, expired: Option<Timestamp>) -> SqlResult<Freed> {
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+    connection.prepare_cached(whole::SIZE)?.query_row([until(expired)], |row| {
+        Ok(Freed { records: unsigned(row.get(0)?), bytes: unsigned(row.get(1)?) })
+    })
+}
+
+/// Which expire by then; without a time all.
+fn until(expired: Option<Timestamp>) -> i64 {
+    expired.map_or(i64::MAX, |at| number(at.0))
+}
+
+impl SqliteStore {
+    pub(super) fn read_results(
+        &self,
+        key: &Digest,
+        window: &RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, ReadError> {
+        let database = self.lock();
+        let read = || {
+            database
+                .connection
+                .prepare_cached(sql::RESULTS)?
+                .query_map(
+                    params![key.as_bytes(), number(window.start().0), number(window.end().0)],
+                    |found| row::result(key, found),
+                )?
+                .collect::<SqlResult<Vec<_>>>()
+        };
+        read().map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn read_results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+        let database = self.lock();
+        size(&database.connection, expired).map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn remove_all_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+        let database = self.writer(Synchronous::Full)?;
+        let connection = &database.connection;
+        let remove = || {
+            let write = Write::begin(connection)?;
+            let freed = size(connection, expired)?;
+            connection.prepare_cached(whole::REMOVE)?.execute([until(expired)])?;
+            write.commit().map(|()| freed)
+        };
+        remove().map_err(|error: rusqlite::Error| self.fault(&error).into())
+    }
+}
