@@ -4,6 +4,7 @@
 mod background;
 mod bad_input;
 mod build;
+mod cached;
 mod cases;
 mod compiling;
 mod edges;

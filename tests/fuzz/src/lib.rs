@@ -9,11 +9,12 @@ use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
 use graph_core::graph::{Durability, Graph};
 use graph_core::node::{Category, Failure, Goto, Outcome};
-use graph_core::record::Record;
+use graph_core::record::{CacheEntry, Record};
 use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
 use graph_core::walker::{
-    Answers, Edit, Effect, Event, Identity, PersistId, Resume, RunTree, Setup, TaskReport, TaskSpec, TimerId,
-    Update,
+    Answered, Answers, Edit, Effect, Event, Identity, Lookup, PersistId, Resume, RunTree, Setup, TaskReport,
+    TaskSpec, TimerId, Update,
 };
 use serde_json::{Map, Value, json};
 
@@ -48,6 +49,9 @@ pub fn walk(graph: Arc<Graph>, bytes: &[u8], mut seen: impl FnMut(&Record, &str)
 struct Driver {
     tree: RunTree,
     running: BTreeMap<(Arc<str>, u32), Box<TaskSpec>>,
+    lookups: BTreeMap<(Arc<str>, u32), Box<Lookup>>,
+    /// What was left for later tasks.
+    results: Vec<CacheEntry>,
     hooks: BTreeSet<Arc<str>>,
     timers: BTreeSet<TimerId>,
     persists: BTreeSet<PersistId>,
@@ -80,6 +84,8 @@ impl Driver {
         Self {
             tree: RunTree::new(graph, setup),
             running: BTreeMap::new(),
+            lookups: BTreeMap::new(),
+            results: Vec::new(),
             hooks: BTreeSet::new(),
             timers: BTreeSet::new(),
             persists: BTreeSet::new(),
@@ -106,8 +112,14 @@ impl Driver {
                     let task = Arc::from(spec.activation.task.as_str());
                     self.running.insert((task, spec.activation.attempt), spec);
                 }
+                Effect::LookUp(lookup) => {
+                    let told = &lookup.spec.activation;
+                    self.lookups.insert((Arc::from(told.task.as_str()), told.attempt), lookup);
+                }
                 Effect::Abort { task, attempt } => {
-                    self.running.remove(&(task, attempt));
+                    let name = (task, attempt);
+                    self.running.remove(&name);
+                    self.lookups.remove(&name);
                 }
                 Effect::RunHook(spec) => {
                     self.hooks.insert(Arc::from(spec.call.activation.task.as_str()));
@@ -118,6 +130,7 @@ impl Driver {
                 Effect::Persist(persist) => {
                     let (body, _) = persist.record.encode().expect("a record can be written");
                     seen(&persist.record, &body);
+                    self.results.extend(persist.results.iter().cloned());
                     self.persists.insert(persist.id);
                 }
                 Effect::SetTimer { timer, .. } => {
@@ -137,6 +150,10 @@ impl Driver {
         let pick = usize::from(byte >> 4);
         Some(match byte & 15 {
             // What moves a run on comes often.
+            0..=4 if self.running.is_empty() && !self.lookups.is_empty() => {
+                let (_, lookup) = self.lookups.pop_first()?;
+                lookup.answer(self.found(&lookup, byte))
+            }
             0..=4 if self.running.is_empty() => {
                 let hook = self.hooks.pop_first()?;
                 Event::HookDone { hook, report: TaskReport::new(self.result(more), u64::from(byte)) }
@@ -178,7 +195,10 @@ impl Driver {
                 Event::PersistFailed { id, message: "the disk is full".into() }
             }
             // What has no place.
-            14 => match pick % 5 {
+            14 => match pick % 6 {
+                5 => {
+                    Event::LookedUp { task: "9.9".into(), attempt: 9, key: None, found: None, trouble: None }
+                }
                 0 => Event::Started,
                 1 => Event::Persisted(PersistId(u64::MAX)),
                 2 => Event::Forked(None),
@@ -194,6 +214,23 @@ impl Driver {
                 }
             }
         })
+    }
+
+    /// What is kept for a task, or something that is not.
+    fn found(&self, lookup: &Lookup, byte: u8) -> Answered {
+        let key = lookup.key(&Digest::of_bytes(b"fuzz"));
+        let signer = SigningKey::from_seed(&[7; 32]).verifying_key();
+        let kept = self.results.iter().filter(|entry| entry.key == key).cloned();
+        match byte & 3 {
+            0 => Answered::default(),
+            // Of another task, perhaps.
+            1 => Answered {
+                key: Some(key),
+                found: self.results.last().cloned(),
+                trouble: Some("t".to_owned()),
+            },
+            _ => lookup.choose(key, &[], kept, &signer),
+        }
     }
 
     fn result(&self, more: &mut impl Iterator<Item = u8>) -> Result<Outcome, Failure> {

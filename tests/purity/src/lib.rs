@@ -80,6 +80,7 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
     };
     let key = SigningKey::from_seed(&[7; 32]);
     let mut chain = record::ChainVerifier::new(key.verifying_key());
+    let (walked, mut kept) = (graph.digest, Vec::new());
     let mut walker = RunTree::new(graph, setup);
     let mut events = VecDeque::from([Event::Started]);
     let mut sum = 0;
@@ -91,12 +92,17 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
                     attempt: task.activation.attempt,
                     report: TaskReport::new(Ok(Outcome::Result(task.params)), 1),
                 }),
+                Effect::LookUp(lookup) => {
+                    let chosen = lookup.choose(lookup.key(&walked), &[], kept.clone(), &key.verifying_key());
+                    events.push_back(lookup.answer(chosen));
+                }
                 Effect::RunHook(hook) => events.push_back(Event::HookDone {
                     hook: hook.call.activation.task.as_str().into(),
                     report: TaskReport::new(Ok(Outcome::Result(Value::Null)), 1),
                 }),
                 Effect::Persist(persist) => {
                     let id = persist.id;
+                    kept.extend(persist.results.iter().cloned());
                     if let Ok(signed) = persist.sign(&key) {
                         sum += usize::from(chain.checkpoint(&signed).is_ok());
                     }

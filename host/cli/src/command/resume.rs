@@ -9,6 +9,7 @@ use graph_core::walker::Resume;
 use graph_host::answers::Given;
 use graph_host::context::Context;
 use graph_host::detach::{self, Herald, Orders};
+use graph_host::driver::Driver;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::keys::signing_key;
@@ -27,6 +28,7 @@ use super::observe;
 
 /// Let a run go on: answer its questions, give it more steps, or pick it up where it was cut short
 #[derive(Debug, Default, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
@@ -86,6 +88,16 @@ pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: 
         options.push("--quiet".into());
     }
     options
+}
+
+/// Sets what the options say about how the run is driven on.
+fn adjust(driver: &mut Driver, args: &Args) {
+    if let Some(max_steps) = args.max_steps {
+        driver.amend(RunUpdate { max_steps: Change::Set(max_steps), ..RunUpdate::default() });
+    }
+    if args.no_cache {
+        driver.ignore_cache();
+    }
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
@@ -164,13 +176,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
             resumable.steps,
         ));
     }
-    if let Some(max_steps) = args.max_steps {
-        let change = RunUpdate { max_steps: Change::Set(max_steps), ..RunUpdate::default() };
-        resumable.ready.driver.amend(change);
-    }
-    if args.no_cache {
-        resumable.ready.driver.ignore_cache();
-    }
+    adjust(&mut resumable.ready.driver, &args);
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs });
     let progress = Progress::new(output, args.quiet || output.is_json());
     let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
@@ -264,7 +270,8 @@ fn options(args: &Args) -> Vec<OsString> {
     options.extend(args.later_answer.iter().map(|answer| format!("--later-answer={answer}").into()));
     options.extend(args.observe.for_background());
     options.extend(args.sign_with.iter().map(|key| format!("--sign-with={key}").into()));
-    let flags = [("--accept-changes", args.accept_changes), ("--no-cache", args.no_cache), ("--quiet", args.quiet)];
+    let flags =
+        [("--accept-changes", args.accept_changes), ("--no-cache", args.no_cache), ("--quiet", args.quiet)];
     options.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
     options
 }

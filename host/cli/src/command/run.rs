@@ -155,12 +155,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let notices = plan.notices();
     let unsigned = unsigned(&plan);
     let items = plan.items.len() as u64;
-    let inside: Vec<_> = scene
-        .subgraphs
-        .files
-        .iter()
-        .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
-        .collect();
+    let inside = inside_lines(&scene);
 
     let telemetry = args.observe.telemetry()?;
     let home = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
@@ -244,6 +239,16 @@ fn unsigned(plan: &Plan) -> Vec<String> {
     let told = unsigned
         .map(|(id, _)| format!("component `{id}` is not signed: nobody vouches for it (--allow-unsigned)"));
     told.collect()
+}
+
+/// A line for each graph inside the graph.
+fn inside_lines(scene: &Scene) -> Vec<String> {
+    scene
+        .subgraphs
+        .files
+        .iter()
+        .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
+        .collect()
 }
 
 /// Shows what a run has come to.

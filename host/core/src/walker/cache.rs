@@ -122,7 +122,7 @@ pub(super) struct Caching {
 
 impl Caching {
     /// What has stood in for the task's dispatch.
-    pub(super) const fn hit(&self) -> Option<&Box<CacheHit>> {
+    pub(super) fn hit(&self) -> Option<&CacheHit> {
         match &self.cache {
             Some(TaskCache::Hit(hit)) => Some(hit),
             _ => None,
@@ -254,14 +254,13 @@ impl Walker {
         // What no checkpoint has brought yet is newer than anything that a store has.
         let own = key.and_then(|key| self.results.get(&key)).cloned();
         let found = found.into_iter().chain(own).filter(|entry| key == Some(entry.key));
-        match lookup.best(found) {
-            Some(entry) => self.take_cached(now, at, node, entry, fx),
-            None => {
-                if let Some(superstep) = &mut self.superstep {
-                    superstep.tasks[at].caching.cache = key.map(|key| TaskCache::Miss { fuel: 0, key });
-                }
-                self.perform(at, lookup.spec, fx);
+        if let Some(entry) = lookup.best(found) {
+            self.take_cached(now, at, node, entry, fx);
+        } else {
+            if let Some(superstep) = &mut self.superstep {
+                superstep.tasks[at].caching.cache = key.map(|key| TaskCache::Miss { fuel: 0, key });
             }
+            self.perform(at, lookup.spec, fx);
         }
         self.start_ready(now, fx);
         Ok(())

@@ -278,7 +278,7 @@ impl Walker {
                 if let Some(entry) = self.result_to_keep(node, task) {
                     self.results.insert(entry.key, entry);
                 }
-                let cached = task.caching.hit().cloned();
+                let cached = task.caching.hit().cloned().map(Box::new);
                 self.cached[active.node.0 as usize] += u64::from(cached.is_some());
                 self.tasks_unwritten.push(TaskSummary {
                     answers: task.answers.iter().cloned().map(Canonical::from).collect(),

@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     }
     if report.results > 0 {
         let results = counted(report.results, "result");
-        context.output.line(format_args!("{verb} {results} that were kept for later tasks"))?;
+        context.output.line(format_args!("{verb} {results} kept for later tasks"))?;
     }
     if report.removed.is_empty() && report.pruned.is_empty() && report.texts == 0 && report.results == 0 {
         context.output.line("there is nothing to remove")?;

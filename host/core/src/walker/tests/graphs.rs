@@ -66,6 +66,15 @@ pub(super) fn sketches_to_fork() -> impl Strategy<Value = Sketch> {
     })
 }
 
+impl Sketch {
+    /// The same graph without attempts after the first, whether nodes or hooks ask for them.
+    pub(super) fn without_retries(mut self) -> Self {
+        self.nodes.iter_mut().for_each(|shape| shape.retries = 0);
+        self.hooks.clear();
+        self
+    }
+}
+
 /// The flag of nodes whose results are kept.
 const CACHED: u8 = 1 << 3;
 
@@ -179,6 +188,17 @@ pub(super) fn build_nest(nest: &Nest, durability: Durability) -> (Arc<Graph>, Ar
     (make(&nest.outer, "t/outer", Some("t/mid")), Arc::new(graphs))
 }
 
+/// Params of which those of nodes with a cache depend on nothing but the item of a `foreach`: they are looked up with
+/// success.
+fn params(cached: bool) -> ValueTemplate {
+    template(&if cached { json!({"x": "${x}"}) } else { json!({"seen": "${state.sum}", "x": "${x}"}) })
+}
+
+fn policy(shape: &Shape) -> CachePolicy {
+    let key = shape.flag(1).then(|| template(&json!("${node.name}${state.log | length}")));
+    CachePolicy { ttl: Duration::from_secs(1), key }
+}
+
 /// Makes a graph of a sketch.
 pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     let count = sketch.nodes.len();
@@ -223,12 +243,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
                 primary: Primary::Execute,
                 item_type: ItemType::Tool,
                 item_id: template(&json!("t/double")),
-                // What depends on nothing but the item of a `foreach` is looked up with success.
-                params: template(&if cached {
-                    json!({"x": "${x}"})
-                } else {
-                    json!({"seen": "${state.sum}", "x": "${x}"})
-                }),
+                params: params(cached),
             }),
             kind,
             assign,
@@ -246,10 +261,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
             command: Some(CommandGrant { goto: targets(&[shape.kind]), write: vec!["set".to_owned()] }),
             capabilities: None,
-            cache: cached.then(|| CachePolicy {
-                ttl: Duration::from_secs(1),
-                key: flag(1).then(|| template(&json!("${node.name}${state.log | length}"))),
-            }),
+            cache: cached.then(|| policy(shape)),
             feedback: flag(4) && flag(2),
             metadata: None,
         }
@@ -346,17 +358,27 @@ pub(super) fn hook_double(salt: u64, spec: &HookSpec) -> TaskReport {
 
 /// What the double of a task answers: the same for the same attempt and answers, whenever it is asked.
 pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
-    let graph = &spec.graph;
+    let grant = spec.graph.node(spec.node).command.as_ref();
+    let goto = grant.and_then(|grant| grant.goto.first());
+    let target = goto.map(|node| spec.graph.node(*node).name.clone());
+    answer(salt, &spec.activation.task, target, spec)
+}
+
+/// What a double answers that knows nothing but what it is given.
+pub(super) fn pure_double(salt: u64, spec: &TaskSpec) -> TaskReport {
+    let given = json!([spec.item_id, spec.params, spec.activation.argument]);
+    answer(salt, &crate::json::canonical_string(&given), None, spec)
+}
+
+fn answer(salt: u64, by: &str, target: Option<String>, spec: &TaskSpec) -> TaskReport {
     let told = &spec.activation;
     let draw = DomainHasher::new("double")
         .field(&salt.to_le_bytes())
-        .field(told.task.as_bytes())
+        .field(by.as_bytes())
         .field(&told.attempt.to_le_bytes())
         .field(&[u8::try_from(told.answers.len()).unwrap()])
         .finish();
     let byte = draw.as_bytes()[0];
-    let goto = graph.node(spec.node).command.as_ref().map(|grant| grant.goto.clone()).unwrap_or_default();
-    let target = goto.first().map(|node| graph.node(*node).name.clone());
     let result = match (byte % 16, target) {
         (0 | 1, _) => Err(Failure::new(Category::Transient, "down")),
         (2, _) if byte < 40 => Err(Failure::new(Category::Permanent, "broken")),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::graphs::{double, hook_double};
+use super::graphs::{double, hook_double, pure_double};
 use crate::capability::{DispatchPatterns, Manifest};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
@@ -17,8 +17,9 @@ use crate::record::{
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{
-    Answers, Effect, Event, Graphs, HandleError, HookSpec, Identity, Lookup, Notice, Persist, PersistId,
-    Restored, RestoredChild, RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId, is_child_of,
+    Answered, Answers, Effect, Event, Graphs, HandleError, HookSpec, Identity, Lookup, Notice, Persist,
+    PersistId, Restored, RestoredChild, RestoredTree, Resume, RunTree, Setup, Summary, TaskSpec, TimerId,
+    is_child_of,
 };
 
 /// What a store would hold.
@@ -236,6 +237,10 @@ pub(super) struct Simulation {
     lookups: BTreeMap<(Arc<str>, u32), Lookup>,
     /// How many dispatches stored results have stood in for.
     pub(super) hits: usize,
+    /// Whether anything is found for tasks.
+    pub(super) looks_up: bool,
+    /// Whether doubles answer by nothing but what they are given.
+    pub(super) is_pure: bool,
     hooks: BTreeMap<Arc<str>, HookSpec>,
     timers: BTreeSet<TimerId>,
     unacknowledged: VecDeque<(PersistId, Option<(String, u64)>)>,
@@ -277,6 +282,8 @@ impl Simulation {
             running: BTreeMap::new(),
             lookups: BTreeMap::new(),
             hits: 0,
+            looks_up: true,
+            is_pure: false,
             hooks: BTreeMap::new(),
             timers: BTreeSet::new(),
             unacknowledged: VecDeque::new(),
@@ -451,6 +458,9 @@ impl Simulation {
 
     /// What is kept for a task.
     fn look_up(&self, lookup: &Lookup) -> Event {
+        if !self.looks_up {
+            return lookup.answer(Answered::default());
+        }
         let key = lookup.key(&Digest::of_bytes(b"double"));
         let signer = SigningKey::from_seed(&[7; 32]).verifying_key();
         let kept = self.stored.results.values().filter(|entry| entry.key == key).cloned().collect::<Vec<_>>();
@@ -485,6 +495,7 @@ impl Simulation {
         if choice < self.running.len() {
             let key = self.running.keys().nth(choice).cloned().unwrap();
             let spec = self.running.remove(&key).unwrap();
+            let double = if self.is_pure { pure_double } else { double };
             let report = double(self.salt, &spec);
             self.tell(Event::TaskDone { task: key.0, attempt: key.1, report }).unwrap();
         } else if let Some(timer) = retries.get(choice - self.running.len()) {

@@ -108,9 +108,6 @@ impl RunTree {
                 self.walker_mut(namespace)?.forget_aborted(&task, attempt);
                 self.tell(&child, Event::KillRequested, route)?;
             }
-            effect @ (Effect::LookUp(_) | Effect::RunHook(_) | Effect::AbortHook { .. }) => {
-                route.out.push(effect)
-            }
             Effect::Persist(persist) => self.hand_out(namespace, persist, route),
             Effect::SetTimer { timer: TimerId::RunTimeout, at } if !of_root => {
                 let timer = TimerId::ChildTimeout { namespace: Arc::clone(namespace) };
@@ -132,7 +129,12 @@ impl RunTree {
                 route.out.push(Effect::Emit(notice));
             }
             Effect::Suspend(_) | Effect::Finish(_) if !of_root => self.child_stopped(namespace, route)?,
-            effect @ (Effect::SetTimer { .. } | Effect::Suspend(_) | Effect::Finish(_)) => {
+            effect @ (Effect::LookUp(_)
+            | Effect::RunHook(_)
+            | Effect::AbortHook { .. }
+            | Effect::SetTimer { .. }
+            | Effect::Suspend(_)
+            | Effect::Finish(_)) => {
                 route.out.push(effect);
             }
         }
