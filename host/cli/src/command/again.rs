@@ -78,6 +78,7 @@ pub(super) async fn go_on(
     resume.project = Some(project);
     resume.sign_with.clone_from(&args.sign_with);
     resume.detach = args.detach || parameters.detached;
+    resume.no_cache = args.no_cache;
     resume.quiet = args.quiet;
     resume.observe = args.observe.clone();
     resume::go_on(resume, None, context).await

@@ -236,7 +236,7 @@ impl Walker {
         }
         let Answered { key, found, trouble } = answered;
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
-        let Some(&at) = superstep.by_id.get(task) else { return Err(illegal("there is no such task")) };
+        let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
         let node_index = superstep.activated[superstep.tasks[at].activated].node;
         let asked = &mut superstep.tasks[at];
         if !matches!(asked.state, TaskState::Running) || asked.attempt != attempt {
