@@ -16,7 +16,7 @@ fn mistakes_are_explained() {
         "inputs.yaml",
         "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\nconfig_schema: { properties: { name: { type: string } } }\nconfig: { start: a, nodes: { a: {} } }\n",
     );
-    let cases: [(&[&str], i32); 19] = [
+    let cases: [(&[&str], i32); 28] = [
         (&["run", "missing.yaml"], 9),
         (&["run", "no/such/item"], 9),
         (&["run", "yaml.yaml"], 3),
@@ -30,6 +30,15 @@ fn mistakes_are_explained() {
         (&["run", "good.yaml", "--input", "novalue"], 2),
         (&["run", "good.yaml", "--run-id", "../x"], 2),
         (&["run", "good.yaml", "--max-steps", "0"], 2),
+        (&["run", "good.yaml", "--max-steps", "-1"], 2),
+        (&["run", "good.yaml", "--max-steps", "18446744073709551616"], 2),
+        (&["resume", "r", "--max-steps", "-1"], 2),
+        (&["runs", "wait", "r", "--timeout", "-3s"], 2),
+        (&["runs", "watch", "r", "--from", "-1"], 2),
+        (&["runs", "gc", "--keep", "-1"], 2),
+        (&["inspect", "."], 2),
+        (&["verify", "."], 2),
+        (&["sign", ".", "--key", "nobody"], 9),
         (&["resume", "nope"], 9),
         (&["runs", "show", "nope"], 9),
         (&["inspect", "text.wasm"], 8),
@@ -82,6 +91,9 @@ fn a_damaged_or_unwritable_store_is_told() {
     let place = Place::new();
     place.graph("good.yaml", "start: a\nnodes:\n  a: {}\n");
     std::fs::create_dir_all(place.path(".ai/state")).unwrap();
+    place.write(".ai/state/runs.db", "");
+    let empty = place.run(&["runs", "list"]);
+    assert!(empty.code == 9 && empty.stderr.contains("runs.db is empty"), "{}", empty.stderr);
     place.write(".ai/state/runs.db", "this is no database, whatever its name says");
     let (document, code) = place.json(&["run", "good.yaml"]);
     assert_eq!((code, &document["error"]["code"]), (8, &serde_json::json!("integrity")), "{document}");

@@ -31,7 +31,8 @@ pub fn open_to_read(project: &Path) -> Result<Arc<SqliteStore>> {
     let options = Options { access: Access::ReadOnly, ..Options::default() };
     match SqliteStore::open(&file, options) {
         Err(OpenError::Missing { .. }) => {
-            Err(Error::not_found(format!("there are no runs here: {} does not exist", project::shown(&file)))
+            let why = if file.exists() { "is empty" } else { "does not exist" };
+            Err(Error::not_found(format!("there are no runs here: {} {why}", project::shown(&file)))
                 .help("run a graph first, or change to the folder in which it was run"))
         }
         other => other.map(Arc::new).map_err(Error::from),

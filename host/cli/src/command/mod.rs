@@ -11,6 +11,7 @@ mod graph;
 mod inspect;
 mod keys;
 mod new;
+mod number;
 mod observe;
 mod replay;
 mod resume;

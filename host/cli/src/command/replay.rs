@@ -13,6 +13,8 @@ use graph_host::report::{self, counted, short_number};
 use graph_host::stores::Stores;
 use serde_json::json;
 
+use crate::command::number;
+
 /// Run again what a run has done, from its journal, and compare every digest and fuel figure
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "times")]
     live: bool,
     /// How often
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u32>)]
     times: u32,
     /// The public key to check with, where another host made the run; without it, this host's
     #[arg(long, value_name = "FILE")]

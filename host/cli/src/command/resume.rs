@@ -24,7 +24,7 @@ use graph_host::{answers, inputs, project, resume};
 use graph_store::{Change, RunUpdate};
 use serde_json::{Map, Value};
 
-use super::observe;
+use super::{number, observe};
 
 /// Let a run go on: answer its questions, give it more steps, or pick it up where it was cut short
 #[derive(Debug, Default, clap::Args)]
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long = "answer", value_name = "[ID=]ANSWER")]
     pub(super) answers: Vec<String>,
     /// The new total of supersteps
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     pub(super) max_steps: Option<u64>,
     /// A new input, over the old ones; what was pending is discarded
     #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]

@@ -24,7 +24,7 @@ use graph_host::thread::Thread;
 use graph_host::{inputs, project, run_id};
 use serde_json::{Value, json};
 
-use super::{again, observe, resume};
+use super::{again, number, observe, resume};
 
 /// Run a graph
 ///
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID", value_parser = run_id::check)]
     pub(super) run_id: Option<String>,
     /// How many supersteps may run, in place of the graph's `max_steps`
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     pub(super) max_steps: Option<u64>,
     /// When a step counts as stored, in place of the graph's `durability`
     #[arg(long, value_enum, value_name = "MODE")]

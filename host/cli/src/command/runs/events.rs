@@ -9,6 +9,8 @@ use graph_host::exit::Exit;
 use graph_host::stream::{Kinds, Namespaces, Reader, StreamKind};
 use graph_store::{CheckpointStore, Holder, RunRow};
 
+use crate::command::number;
+
 /// How often a run that is under way is looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -18,7 +20,7 @@ pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     pub(super) run: String,
     /// Only what comes after this number: a reader goes on where it stopped
-    #[arg(long, value_name = "OFFSET", default_value_t = 0)]
+    #[arg(long, value_name = "OFFSET", default_value_t = 0, allow_negative_numbers = true, value_parser = number::from_zero::<u64>)]
     after: u64,
     /// Go on until the run has stopped
     #[arg(long)]

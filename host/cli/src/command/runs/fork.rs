@@ -12,7 +12,7 @@ use graph_host::travel::{self, parse_place};
 use serde_json::{Value, json};
 
 use super::edit::{EditArgs, open};
-use crate::command::{observe, resume};
+use crate::command::{number, observe, resume};
 
 /// Make a new run from a checkpoint of another one; with --go, run it again from there
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, requires = "go")]
     accept_changes: bool,
     /// With --go: the new total of supersteps
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "go")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>, requires = "go")]
     max_steps: Option<u64>,
     /// With --go: an answer to a question that the fork will ask, in order; or NODE=ANSWER
     #[arg(long = "answer", value_name = "ANSWER", requires = "go")]

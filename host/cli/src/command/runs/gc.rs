@@ -15,6 +15,8 @@ use graph_store::FileStore;
 
 use super::span::parse_span;
 
+use crate::command::number;
+
 /// Remove old runs and old checkpoints, and texts that no run needs any more
 ///
 /// Without a choice, only texts that no run needs are removed. A run that a process holds is never touched, and one that
@@ -22,13 +24,13 @@ use super::span::parse_span;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Runs that have not changed for this long, such as 12h, 30d
-    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span)]
     older_than: Option<Duration>,
     /// All but the newest N runs of each graph; with --older-than, both have to hold
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_zero::<usize>)]
     keep: Option<usize>,
     /// Of runs that have ended and stay, all but the newest N checkpoints; `verify` then says where the history begins
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     checkpoints: Option<u64>,
     /// Runs that could be resumed too: interrupted, failed, cancelled, cut short
     #[arg(long)]

@@ -12,6 +12,8 @@ use serde_json::json;
 
 use super::row::{row_json, shown_status, time};
 
+use crate::command::number;
+
 /// List runs, the newest first
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -22,7 +24,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     graph: Option<String>,
     /// At most so many
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', default_value_t = 20, allow_negative_numbers = true, value_parser = number::from_zero::<usize>)]
     limit: usize,
 }
 

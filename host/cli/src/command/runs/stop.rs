@@ -28,7 +28,7 @@ const END: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Waiting {
     /// How long to wait until the run has stopped, such as 500ms, 30s, 2m
-    #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span, default_value = "30s")]
     timeout: Duration,
     /// Return as soon as the run has been asked to stop
     #[arg(long, conflicts_with = "timeout")]

@@ -16,6 +16,8 @@ use graph_store::CheckpointStore;
 use super::tree;
 use super::wait::{self, PAUSE, Watch};
 
+use crate::command::number;
+
 /// Records that are read at a time.
 const PAGE: usize = 64;
 
@@ -29,7 +31,7 @@ pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
     /// Begin with what has this number in the run's history: a reader goes on where it stopped
-    #[arg(long, value_name = "OFFSET", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "OFFSET", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     from: u64,
     /// Print JSON lines, of these alone; several with commas. With --json and without it, everything
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
