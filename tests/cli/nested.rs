@@ -98,3 +98,20 @@ fn a_graph_that_names_itself_is_warned_of_and_ends_at_the_depth() {
     assert_eq!((code, &ended["error"]["node"]), (5, &json!("a/a/a")), "{ended}");
     assert_eq!(ended["error"]["category"], "limit");
 }
+
+/// What such a graph leaves to itself is the same at each level: looking at it comes to an end.
+#[test]
+fn a_graph_that_names_itself_and_narrows_what_it_may_use_is_looked_at_once() {
+    let place = Place::with_testkit();
+    let action = "{ item_id: t/self, params: { depth: 3, capabilities: ['execute.tool.t.*'] } }";
+    let narrows = "memory: 1MiB, capabilities: { dispatch: ['execute.tool.t.self'], interfaces: [log] }";
+    place.graph(
+        ".ai/tools/t/self.yaml",
+        &format!("start: a\nnodes: {{ a: {{ action: {action}, {narrows} }} }}\n"),
+    );
+    let (plan, code) = place.json(&["run", "t/self", "--caps", "caps.yaml", "--plan"]);
+    assert_eq!(code, 0, "{plan}");
+    assert!(plan["nodes"].as_array().unwrap().len() < 5, "{plan}");
+    let (ended, code) = place.json(&["run", "t/self", "--caps", "caps.yaml"]);
+    assert_eq!((code, &ended["error"]["category"]), (5, &json!("limit")), "{ended}");
+}

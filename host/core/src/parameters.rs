@@ -72,8 +72,18 @@ impl Parameters {
         let mut read = Self::default();
         let own = |name: &str| declares(graph, name);
         let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
-        match given(CAPABILITIES) {
-            Some(Value::Array(list)) => read.capabilities = Some(patterns(list, &mut problems)),
+        // What the graph fills in narrows like what is given, where it is a list of patterns.
+        let filled_in = default_of(graph, CAPABILITIES);
+        match given(CAPABILITIES).or(filled_in) {
+            Some(value @ Value::Array(list)) => {
+                let mut wrong = Vec::new();
+                let patterns = patterns(list, &mut wrong);
+                if wrong.is_empty() {
+                    read.capabilities = Some(patterns);
+                } else if filled_in != Some(value) {
+                    problems.append(&mut wrong);
+                }
+            }
             Some(other) if !own(CAPABILITIES) => problems.push(problem(
                 CAPABILITIES,
                 format!("a list of patterns, such as [\"execute.tool.examples.*\"], narrows what the run may use; this is {}", kind(other)),
@@ -212,6 +222,11 @@ fn declares(graph: &Graph, name: &str) -> bool {
         || required.is_some_and(|required| required.iter().any(|required| required == name))
 }
 
+/// What a graph fills in for an input of its own.
+fn default_of<'g>(graph: &'g Graph, name: &str) -> Option<&'g Value> {
+    graph.input_schema.as_ref()?.get("properties")?.get(name)?.get("default")
+}
+
 fn patterns(list: &[Value], problems: &mut Vec<SchemaProblem>) -> Vec<String> {
     let mut patterns = Vec::new();
     for (index, entry) in list.iter().enumerate() {
@@ -305,6 +320,26 @@ mod tests {
         let listed = of(json!({ "capabilities": ["execute.tool.a"] }));
         assert!(Parameters::read(&graph, &listed).unwrap().capabilities.is_some());
         assert!(Parameters::read(&graph, &of(json!({ "capabilities": ["fly"] }))).is_err());
+    }
+
+    #[test]
+    fn what_a_graph_fills_in_is_no_way_out_and_no_mistake() {
+        let with = |default: &str| {
+            graph(&format!("config_schema: {{ properties: {{ capabilities: {{ default: {default} }} }} }}"))
+        };
+        let none = Map::new();
+        let fly = with("[fly, swim]");
+        assert_eq!(Parameters::read(&fly, &none).unwrap().capabilities, None);
+        let filled = check_inputs(&fly, none.clone()).unwrap();
+        assert_eq!(filled.parameters.capabilities, None);
+        let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.*"]).unwrap());
+        let permits = |graph: &Graph, inputs: &Value| {
+            allowed(graph, inputs, &manifest).dispatch().permits(Primary::Execute, ItemType::Tool, "a")
+        };
+        assert!(permits(&fly, &filled.inputs));
+        // One that reads as patterns narrows, filled in or given.
+        let load = with("['load.*']");
+        assert!(!permits(&load, &json!({})) && !permits(&load, &json!({ "capabilities": ["load.*"] })));
     }
 
     #[test]
