@@ -339,6 +339,44 @@ fn a_pause_that_was_taken_away_is_found() {
     assert!(verified.stderr.contains("no signed record says so"), "{}", verified.shown());
 }
 
+/// With its row set back as well, a run looks as if its process had ended just before the pause; where it stopped is noted
+/// apart from the project.
+#[test]
+fn a_store_that_was_put_back_is_found() {
+    let place = place();
+    assert_eq!(run(&place, "asking.yaml", "q1"), 6);
+    let database = place.path(".ai/state/runs.db");
+    let whole = fs::read(&database).unwrap();
+    tamper(
+        &place,
+        &[
+            "DELETE FROM history WHERE event = (SELECT max(event) FROM history)",
+            "DELETE FROM pending",
+            "UPDATE runs SET status = 'running'",
+        ],
+    );
+    let verified = place.run(&["runs", "verify", "q1"]);
+    exits(&verified, 8);
+    assert!(verified.stderr.contains("run q1 stopped with the status record"), "{}", verified.shown());
+    fs::write(&database, &whole).unwrap();
+    exits(&place.run(&["runs", "verify", "q1"]), 0);
+
+    // The same of what came after: the run has ended, and its store is that of the pause.
+    exits(&place.run(&["resume", "q1", "--answer", "yes"]), 0);
+    exits(&place.run(&["runs", "verify", "q1"]), 0);
+    for leftover in [".ai/state/runs.db-wal", ".ai/state/runs.db-shm"] {
+        let _ = fs::remove_file(place.path(leftover));
+    }
+    fs::write(&database, &whole).unwrap();
+    let verified = place.run(&["runs", "verify", "q1"]);
+    exits(&verified, 8);
+    assert!(verified.stderr.contains("run q1 stopped with the checkpoint record"), "{}", verified.shown());
+    let notes = || fs::read_dir(place.path("home/runs")).unwrap().count();
+    assert_eq!(notes(), 1);
+    exits(&place.run(&["runs", "gc", "--keep", "0", "--all-statuses"]), 0);
+    assert_eq!(notes(), 0);
+}
+
 #[test]
 fn runs_in_files_are_looked_after_too() {
     let place = place();

@@ -347,7 +347,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
     // Everything is checked where it does no harm.
     let trial = MemoryStore::new();
     trial.import_run(&new, &records, &prunings).map_err(|error| Error::integrity(error.to_string()))?;
-    let audit = audit(&trial, &new.row, &key)?;
+    let audit = audit(&trial, &new.row, &key, None)?;
     // What nothing of the run names has no business in its file.
     let named = runs::texts(&trial, &new.row)?;
     let NewRun { row, mut snapshots } = new;

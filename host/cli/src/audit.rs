@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::pins::Pins;
 use crate::runs;
+use crate::stopped::Stop;
 use crate::stream::History;
 
 /// What was found to be intact.
@@ -32,8 +33,14 @@ pub struct Audit {
     pub begins: Option<Pruning>,
 }
 
-/// Checks a run with the public key of the host that made it.
-pub fn audit(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> Result<Audit> {
+/// Checks a run with the public key of the host that made it; and, where it is known with which record the run stopped
+/// `last`, that this is there.
+pub fn audit(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    key: &VerifyingKey,
+    last: Option<&Stop>,
+) -> Result<Audit> {
     let run = &row.run_id;
     if row.key != key.id() {
         return Err(Error::integrity(format!(
@@ -73,6 +80,17 @@ pub fn audit(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> R
             check_child(run, checkpoint, store)?;
             found.child_runs += 1;
         }
+    }
+    // Everything that is there is as it was: is everything there that was?
+    if let Some(last) = last.filter(|last| !history.holds(last.sequence, &last.digest)) {
+        return Err(Error::integrity(format!(
+            "run {run} stopped with the {} record {} ({}), and that is gone: it was taken away, or the store was put back to \
+             what it was before",
+            last.kind.as_str(),
+            last.sequence,
+            last.digest.short()
+        ))
+        .help("where it was you who put the store back, the run can be resumed from where it stands now"));
     }
     Ok(found)
 }

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::projection;
 use crate::runs;
+use crate::stopped;
 use crate::thread::Thread;
 
 /// Records that are read at a time.
@@ -120,7 +121,7 @@ pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) 
     }
     let mut gone = BTreeSet::new();
     for row in rows.iter().filter(|row| doomed.contains(row.run_id.as_str())) {
-        if remove(store, project, row, policy, &mut report)? {
+        if remove(store, project, home, row, policy, &mut report)? {
             gone.insert(row.run_id.clone());
         }
     }
@@ -162,6 +163,7 @@ fn doomed(rows: &[RunRow], policy: Policy, now: Timestamp) -> BTreeSet<&str> {
 fn remove(
     store: &dyn Upkeep,
     project: &Path,
+    home: &Home,
     row: &RunRow,
     policy: Policy,
     report: &mut Report,
@@ -188,7 +190,9 @@ fn remove(
             report.left.push(format!("run {run} has changed meanwhile"));
             return Ok(false);
         }
+        let note = stopped::file(home, store, run)?;
         report.bytes = report.bytes.saturating_add(store.remove_run(&guard)?.bytes);
+        stopped::forget(note);
         Thread::of(project, run).remove();
         projection::remove(project, row);
     }

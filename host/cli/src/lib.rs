@@ -41,6 +41,7 @@ pub mod run_id;
 pub mod runs;
 pub mod session;
 pub mod signing;
+pub mod stopped;
 pub mod stores;
 pub mod stream;
 pub mod subgraphs;

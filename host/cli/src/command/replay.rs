@@ -57,7 +57,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
         })?,
     };
     // What is not intact is not worth replaying: it is told where it was changed.
-    audit(&*store, &row, &key)?;
+    audit(&*store, &row, &key, None)?;
     let mode = if args.live { Mode::Live } else { Mode::Journal };
     let quiet = args.quiet || output.is_json() || args.times > 1;
     let mut done = Replay::default();

@@ -180,7 +180,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs });
     let progress = Progress::new(output, args.quiet || output.is_json());
     let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
-    let observers = args.observe.observers(store, run, graph, telemetry.as_ref(), context)?;
+    let observers = args.observe.observers(Arc::clone(&store), run, graph, telemetry.as_ref(), context)?;
     let mut session = Session {
         thread: Thread::of(&project, &resumable.ready.run),
         run: resumable.ready.run,
@@ -196,7 +196,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
         telemetry.finish(output);
     }
     let summary = ended?;
-    super::run::finish(&session, &resumable.graph.id, &summary, args.quiet, context)
+    super::run::finish(&session, &*store, &resumable.graph.id, &summary, args.quiet, context)
 }
 
 /// New inputs of a run.

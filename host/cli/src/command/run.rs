@@ -21,7 +21,8 @@ use graph_host::stores::{self, StoreKind};
 use graph_host::subgraphs::recursion_warnings;
 use graph_host::texts::Text;
 use graph_host::thread::Thread;
-use graph_host::{inputs, project, run_id};
+use graph_host::{inputs, project, run_id, stopped};
+use graph_store::CheckpointStore;
 use serde_json::{Value, json};
 
 use super::{again, number, observe, resume};
@@ -196,7 +197,8 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         return show_detached(&home, &run, &graph.id, orders, context);
     }
     let progress = Progress::new(output, args.quiet || output.is_json());
-    let observers = args.observe.observers(store, &ready.run, &graph.id, telemetry.as_ref(), context)?;
+    let observers =
+        args.observe.observers(Arc::clone(&store), &ready.run, &graph.id, telemetry.as_ref(), context)?;
     let mut session = Session {
         thread: Thread::of(&home, &ready.run),
         run: ready.run,
@@ -212,7 +214,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         telemetry.finish(output);
     }
     let summary = ended?;
-    finish(&session, &graph.id, &summary, args.quiet, context)
+    finish(&session, &*store, &graph.id, &summary, args.quiet, context)
 }
 
 /// Whether the run goes on in the background: by `--detach`, or by what its inputs say.
@@ -254,12 +256,17 @@ fn inside_lines(scene: &Scene) -> Vec<String> {
 /// Shows what a run has come to.
 pub(in crate::command) fn finish(
     session: &Session,
+    store: &dyn CheckpointStore,
     graph: &str,
     summary: &Summary,
     quiet: bool,
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
+    if let Err(error) = stopped::note(&context.home, store, &session.run) {
+        output
+            .warn(format_args!("`runs verify` cannot tell later whether this stop was taken away: {error}"));
+    }
     if output.is_json() {
         output.document(&report::document(&session.run, graph, summary))?;
     } else {

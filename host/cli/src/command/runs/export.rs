@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     }
     // What another host has signed is checked by whoever imports it.
     if let Some(key) = context.home.verifying_identity(row.key)? {
-        graph_host::audit::audit(&*store, &row, &key)?;
+        graph_host::audit::audit(&*store, &row, &key, None)?;
     }
     // The file is signed where the key that signed the run is still there.
     let own = context.home.signing_identity(row.key).ok().flatten();

@@ -8,7 +8,7 @@ use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::output::{self, styled};
-use graph_host::{project, report, runs};
+use graph_host::{project, report, runs, stopped};
 use graph_store::CheckpointStore;
 use serde_json::json;
 
@@ -31,7 +31,8 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             None => context.home.identity()?.verifying_key(),
         },
     };
-    let found = audit(store, &row, &key)?;
+    let last = stopped::last(&context.home, store, &row.run_id)?;
+    let found = audit(store, &row, &key, last.as_ref())?;
     let run = &row.run_id;
     if context.output.is_json() {
         context.output.document(&json!({
