@@ -83,7 +83,10 @@ fn a_person_sees_what_stood_in() {
     run(&place, "first", &[]);
     let args = ["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "second"];
     let ran = place.run(&args);
-    assert!(ran.stderr.contains("= a as in run first, "), "{}", ran.shown());
+    let line = "= a as in run first, ";
+    assert!(ran.stderr.contains(line), "{}", ran.shown());
+    let watched = place.run(&["runs", "watch", "second"]);
+    assert!(watched.stderr.contains(line), "{}", watched.shown());
 }
 
 #[test]

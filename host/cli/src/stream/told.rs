@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, ValueKind};
+use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, TaskSummary, ValueKind};
 use graph_core::walker::ChannelChange;
 use graph_store::Numbered;
 
 use crate::output::{self, styled};
-use crate::report::{changes, event_line, hook_line, one_line, short_span, step_line};
+use crate::report::{
+    cached_line, changes, event_line, hook_line, one_line, short_number, short_span, step_line,
+};
 
 /// What has been told of a run.
 #[derive(Debug, Default)]
@@ -86,6 +88,9 @@ impl Told {
                 failure.category,
                 one_line(&failure.message, 160),
             ),
+            Entry::Task(TaskSummary { node, fuel, cached: Some(hit), .. }) => {
+                cached_line(node, &format!("as in run {}, {} fuel", hit.run, short_number(*fuel)))
+            }
             Entry::Task(task) => {
                 let failure = task.failure.as_ref()?;
                 format!(

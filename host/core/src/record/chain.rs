@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::accepted::{Accepted, follow};
-use super::body::{ChannelStamp, Checkpoint, Record};
+use super::body::Record;
+use super::checkpoint::{ChannelStamp, Checkpoint};
 use super::pruning::Pruning;
 use super::signed::{DecodeError, SignedRecord};
 use super::value::{ChannelValue, ValueKind};

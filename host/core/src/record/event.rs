@@ -6,10 +6,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::body::{
-    Checkpoint, EndedBy, InterruptRecord, Record, RunError, Source, Status, StatusRecord, TaskSummary,
-};
+use super::body::Record;
+use super::checkpoint::{Checkpoint, Source};
 use super::hook::HookSummary;
+use super::status::{EndedBy, RunError, Status, StatusRecord};
+use super::task::{InterruptRecord, TaskSummary};
 use super::value::Canonical;
 use crate::node::Failure;
 use crate::time::Timestamp;

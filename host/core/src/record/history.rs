@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::body::{Checkpoint, Source};
+use super::checkpoint::{Checkpoint, Source};
 use super::pruning::Pruning;
 
 /// Which checkpoint of a run is meant.

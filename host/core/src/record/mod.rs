@@ -4,6 +4,7 @@ mod accepted;
 mod body;
 mod cache;
 mod chain;
+mod checkpoint;
 mod edge;
 mod event;
 mod history;
@@ -11,16 +12,17 @@ mod hook;
 pub mod journal;
 mod pruning;
 mod signed;
+mod status;
+mod task;
 mod value;
 
 pub use accepted::Accepted;
-pub use body::{
-    ActivationKind, AnswersRecord, ChannelStamp, Checkpoint, CheckpointPlace, End, EndedBy, ErrorCode,
-    InterruptRecord, PendingActivation, PendingOutcome, Record, RecordKind, ResultDigest, RunError, Source,
-    Status, StatusRecord, TaskRecord, TaskSummary, TaskUse,
-};
+pub use body::{Record, RecordKind};
 pub use cache::{CacheEntry, CacheEntryError, CacheHit, SignedCacheEntry, TaskCache};
 pub use chain::{ChainError, ChainVerifier};
+pub use checkpoint::{
+    ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, PendingActivation, ResultDigest, Source,
+};
 pub use edge::{FiredEdge, Via};
 pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
 pub use history::{History, Landmark, NotThere, Place};
@@ -28,4 +30,6 @@ pub use hook::{HookRecord, HookSummary, PlannedAction, PlannedHook};
 pub use journal::{AttemptJournal, JournalDifference, JournalEntry, JournalReader};
 pub use pruning::{Pruning, PruningError, SignedPruning};
 pub use signed::{DecodeError, EncodeError, SignedRecord};
+pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord};
+pub use task::{AnswersRecord, InterruptRecord, PendingOutcome, TaskRecord, TaskSummary, TaskUse};
 pub use value::{Canonical, ChannelValue, ValueKind};

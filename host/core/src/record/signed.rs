@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::body::{AnswersRecord, Checkpoint, Record, RecordKind, StatusRecord, TaskRecord};
+use super::body::{Record, RecordKind};
 use super::cache::SignedCacheEntry;
+use super::checkpoint::Checkpoint;
 use super::hook::HookRecord;
+use super::status::StatusRecord;
+use super::task::{AnswersRecord, TaskRecord};
 use super::value::ChannelValue;
 use crate::digest::{Digest, DomainHasher};
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};

@@ -10,7 +10,7 @@ use super::event::{Effect, Notice, PersistId, TaskReport, TaskSpec};
 use super::hook_context::HookContext;
 use super::hook_verdict::{Stop, Verdict};
 use super::machine::illegal;
-use super::schedule::lower;
+use super::permits::lower;
 use super::setup::HandleError;
 use super::superstep::Dispatch;
 use crate::graph::{Action, Durability, ItemType, NodeIndex, Primary};

@@ -1,0 +1,257 @@
+//! The boundary of a superstep.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::accepted::Accepted;
+use super::body::is_zero;
+use super::edge::FiredEdge;
+use super::event::Wrote;
+use super::hook::{HookSummary, PlannedHook};
+use super::status::End;
+use super::task::TaskSummary;
+use super::value::Canonical;
+use crate::digest::{Digest, DomainHasher};
+use crate::limits::HostUse;
+use crate::time::Timestamp;
+
+/// What made a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The start of the run.
+    Input,
+    /// A superstep.
+    Superstep,
+    /// New inputs on resume.
+    Inputs,
+    /// An edit from outside the graph.
+    Update {
+        /// The node that was written as, whose routing took its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_node: Option<String>,
+        /// The channels that were written, in order of their names.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        channels: Vec<String>,
+        /// The earlier checkpoint of the same run that everything else was taken back to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restored: Option<CheckpointPlace>,
+    },
+    /// The beginning of a fork: everything is as at a checkpoint of another run.
+    Fork {
+        /// That run.
+        run: String,
+        /// That checkpoint.
+        of: CheckpointPlace,
+    },
+}
+
+impl Source {
+    /// The name in output.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Superstep => "superstep",
+            Self::Inputs => "inputs",
+            Self::Update { .. } => "update",
+            Self::Fork { .. } => "fork",
+        }
+    }
+}
+
+/// A checkpoint of a run, by its number and its record digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointPlace {
+    /// The record digest.
+    pub digest: Digest,
+    /// The number.
+    pub sequence: u64,
+}
+
+/// Where an activation came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivationKind {
+    /// `start`, `next`, `on_error`, or a goto without an argument.
+    Plain,
+    /// A barrier that opened.
+    Barrier,
+    /// A goto with an argument.
+    Send,
+}
+
+/// A node that is next, or deferred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingActivation {
+    /// A send's argument.
+    #[serde(default, deserialize_with = "crate::node::present", skip_serializing_if = "Option::is_none")]
+    pub argument: Option<Canonical>,
+    /// Where it came from.
+    pub kind: ActivationKind,
+    /// The node's name.
+    pub node: String,
+}
+
+/// Where a channel's value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelStamp {
+    /// The version of the newest whole value; segments after it add to it.
+    pub base: u64,
+    /// The digest of the channel.
+    pub digest: Digest,
+    /// The sequence number of the checkpoint that last changed it.
+    pub version: u64,
+}
+
+/// A boundary of a run. It holds what changed; channel values lie beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Changes of what the run is pinned to that were accepted since the checkpoint before, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
+    /// The recorded time, which the next superstep's tasks read as their clock.
+    pub at: Timestamp,
+    /// For each half-filled barrier, the nodes that have arrived, in `wait_for` order.
+    pub barriers: BTreeMap<String, Vec<String>>,
+    /// How often a stored result has stood in for a dispatch of each node's item.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cached: BTreeMap<String, u64>,
+    /// Where every channel stands.
+    pub channels: BTreeMap<String, ChannelStamp>,
+    /// Supersteps that child runs have taken so far, at any depth.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub child_steps: u64,
+    /// Deferred activations, waiting until nothing else is active.
+    pub deferred: Vec<PendingActivation>,
+    /// The end, if this is it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+    /// A failure was continued past; the run will end as `completed_with_errors`.
+    pub errors_continued: bool,
+    /// How often each node's item has been dispatched.
+    pub executions: BTreeMap<String, u64>,
+    /// The edges that fired since the checkpoint before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fired: Vec<FiredEdge>,
+    /// Of a boundary that new inputs made: the nodes of the superstep before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<String>,
+    /// Fuel of the run so far.
+    pub fuel: u64,
+    /// The graph's digest.
+    pub graph: Digest,
+    /// Hooks that ran since the checkpoint before, in the order of their calls' ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooked: Vec<HookSummary>,
+    /// Hooks that run once this is persisted, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<PlannedHook>,
+    /// What the run has used so far of the host.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub host: HostUse,
+    /// The digest of the canonical inputs.
+    pub inputs: Digest,
+    /// The total of `max_steps`, where hooks have extended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u64>,
+    /// Microseconds from the start of the superstep's first attempt to the end of its last one, in the process that
+    /// committed it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub micros: u64,
+    /// The namespace; empty for the root graph of a run.
+    pub namespace: String,
+    /// What is next, in task order.
+    pub next: Vec<PendingActivation>,
+    /// The record digest of the checkpoint before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Digest>,
+    /// The digest of what the run is pinned to: components, grants, manifest, engine.
+    pub pins: Digest,
+    /// Of a boundary that new inputs made: the static interrupts there have been passed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
+    /// The result digest: what the run has computed, whoever ran it.
+    pub result: ResultDigest,
+    /// The run's id.
+    pub run: String,
+    /// The run's seed.
+    pub seed: Digest,
+    /// The checkpoint's number: 0 for the first, then counting boundaries.
+    pub sequence: u64,
+    /// What made it.
+    pub source: Source,
+    /// The number of supersteps committed so far.
+    pub step: u64,
+    /// The tasks of this superstep, in task order.
+    pub tasks: Vec<TaskSummary>,
+    /// For each channel that nodes wrote in this superstep, the nodes and what each wrote, in task order. Untracked
+    /// channels are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub updates: BTreeMap<String, Vec<(String, Wrote)>>,
+    /// The nodes of this superstep, in task order; at the beginning of a fork, all that were visited up to there.
+    pub visited: Vec<String>,
+    /// The digest of all nodes visited so far, as a chain over supersteps.
+    pub visited_digest: Digest,
+    /// How often each node has been visited.
+    pub visits: BTreeMap<String, u64>,
+    /// Warnings that this superstep raised; at the beginning of a fork, all up to there.
+    pub warnings: Vec<String>,
+}
+
+/// A result digest: over the graph, the inputs, the channel values, what is next, the barriers, the visits and the
+/// fuel, and nothing that differs between two hosts that compute the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResultDigest(pub Digest);
+
+impl Checkpoint {
+    /// Computes the result digest of everything else in the checkpoint.
+    pub fn result_digest(&self) -> ResultDigest {
+        fn activations(mut digest: DomainHasher, list: &[PendingActivation]) -> DomainHasher {
+            digest = digest.field(&(list.len() as u64).to_le_bytes());
+            for activation in list {
+                let kind = match activation.kind {
+                    ActivationKind::Plain => b"p",
+                    ActivationKind::Barrier => b"b",
+                    ActivationKind::Send => b"s",
+                };
+                digest = digest.field(activation.node.as_bytes()).field(kind);
+                if let Some(argument) = &activation.argument {
+                    digest = digest.field(crate::json::canonical_string(&argument.0).as_bytes());
+                }
+            }
+            digest
+        }
+        let mut digest = DomainHasher::new("graph-host/result/v1").digest(&self.graph).digest(&self.inputs);
+        digest = digest.field(&(self.channels.len() as u64).to_le_bytes());
+        for (channel, stamp) in &self.channels {
+            digest = digest.field(channel.as_bytes()).digest(&stamp.digest);
+        }
+        digest = activations(digest, &self.next);
+        digest = activations(digest, &self.deferred);
+        digest = digest.field(&(self.barriers.len() as u64).to_le_bytes());
+        for (barrier, arrived) in &self.barriers {
+            digest = digest.field(barrier.as_bytes()).field(&(arrived.len() as u64).to_le_bytes());
+            for node in arrived {
+                digest = digest.field(node.as_bytes());
+            }
+        }
+        if let Some(end) = &self.end {
+            digest = digest
+                .field(end.status.as_str().as_bytes())
+                .field(end.ended_by.as_str().as_bytes())
+                .field(crate::json::canonical_string(&end.output.0).as_bytes());
+        }
+        ResultDigest(digest.digest(&self.visited_digest).field(&self.fuel.to_le_bytes()).finish())
+    }
+
+    /// The chain digest of the visits once `nodes` have been visited in one superstep.
+    pub fn extend_visited<'a>(before: &Digest, nodes: impl IntoIterator<Item = &'a str>) -> Digest {
+        let mut digest = DomainHasher::new("graph-host/visited/v1").digest(before);
+        for node in nodes {
+            digest = digest.field(node.as_bytes());
+        }
+        digest.finish()
+    }
+}

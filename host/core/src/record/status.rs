@@ -1,0 +1,217 @@
+//! How a run stands: its status, how it ended, and why it stopped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::accepted::Accepted;
+use super::body::{is_none_yet, is_zero};
+use super::hook::HookSummary;
+use super::task::{InterruptRecord, TaskUse};
+use super::value::Canonical;
+use crate::digest::Digest;
+use crate::limits::HostUse;
+use crate::time::Timestamp;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// Nothing was next.
+    End,
+    /// A `return` node.
+    Return,
+    /// `max_steps` with `return_last` or `return_with_flag`.
+    MaxSteps,
+    /// The last branch ended because none of its edges matched.
+    NoEdgeMatched,
+}
+
+impl EndedBy {
+    /// The name in documents and output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::End => "end",
+            Self::Return => "return",
+            Self::MaxSteps => "max_steps",
+            Self::NoEdgeMatched => "no_edge_matched",
+        }
+    }
+}
+
+/// What a run's status is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Status {
+    Running,
+    Completed,
+    CompletedWithErrors,
+    Interrupted,
+    Failed,
+    Limit,
+    Cancelled,
+    Killed,
+}
+
+impl Status {
+    /// The name in documents, the store and output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::CompletedWithErrors => "completed_with_errors",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Limit => "limit",
+            Self::Cancelled => "cancelled",
+            Self::Killed => "killed",
+        }
+    }
+
+    /// Whether the run has reached its end and cannot be resumed.
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::Completed | Self::CompletedWithErrors)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a run stopped, or an operation on it was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum ErrorCode {
+    NodeFailed,
+    Denied,
+    ConflictingWrite,
+    InvalidUpdate,
+    NoEdgeMatched,
+    StalledBarrier,
+    Limit,
+    Finished,
+    AmbiguousAnswer,
+    AnswerNeeded,
+    UnknownInterrupt,
+    NotFound,
+    InvalidDocument,
+    Integrity,
+    Storage,
+}
+
+impl ErrorCode {
+    /// The name in output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NodeFailed => "node_failed",
+            Self::Denied => "denied",
+            Self::ConflictingWrite => "conflicting_write",
+            Self::InvalidUpdate => "invalid_update",
+            Self::NoEdgeMatched => "no_edge_matched",
+            Self::StalledBarrier => "stalled_barrier",
+            Self::Limit => "limit",
+            Self::Finished => "finished",
+            Self::AmbiguousAnswer => "ambiguous_answer",
+            Self::AnswerNeeded => "answer_needed",
+            Self::UnknownInterrupt => "unknown_interrupt",
+            Self::NotFound => "not_found",
+            Self::InvalidDocument => "invalid_document",
+            Self::Integrity => "integrity",
+            Self::Storage => "storage",
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a run stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunError {
+    /// The failure's category, where a node failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<crate::node::Category>,
+    /// The stable code.
+    pub code: ErrorCode,
+    /// What happened, for a person.
+    pub message: String,
+    /// The node, where one is to blame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// How it ended.
+    pub ended_by: EndedBy,
+    /// `on_max_steps: return_with_flag` took effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limit_reached: bool,
+    /// The run's output.
+    pub output: Canonical,
+    /// `completed` or `completed_with_errors`.
+    pub status: Status,
+}
+
+/// The run has stopped short of its end, or goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusRecord {
+    /// Changes of what the run is pinned to that were accepted under this checkpoint, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
+    /// When.
+    pub at: Timestamp,
+    /// The record digest of the checkpoint it is under.
+    pub checkpoint: Digest,
+    /// Of a child run: which dispatch of its parent's task it runs for, from 1.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub dispatch: u32,
+    /// Why, if something went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// What the hooks that follow the run's end have come to: no checkpoint comes after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooked: Vec<HookSummary>,
+    /// Fuel of the hooks that were asked about the run since the checkpoint, as far as it counts for what tasks are set
+    /// aside.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hooks_fuel: u64,
+    /// What those hooks used of the host, as far as it counts in the same way.
+    #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
+    pub hooks_host: HostUse,
+    /// The hooks of this boundary have had their say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hooks_passed: bool,
+    /// The questions that are open.
+    pub interrupts: Vec<InterruptRecord>,
+    /// The total of `max_steps`, where hooks have extended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u64>,
+    /// The namespace.
+    pub namespace: String,
+    /// Static interrupts of this boundary have been passed.
+    pub released: bool,
+    /// How often the run has gone on from a failure or a limit under this checkpoint.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub resumes: u32,
+    /// The run's id.
+    pub run: String,
+    /// The sequence number of the checkpoint it is under.
+    pub sequence: u64,
+    /// The new status.
+    pub status: Status,
+    /// What the tasks of the superstep under way have used so far, by task id.
+    pub tasks: BTreeMap<String, TaskUse>,
+    /// Warnings since the checkpoint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}

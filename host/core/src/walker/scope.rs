@@ -1,0 +1,84 @@
+//! What templates of a node read.
+
+use serde_json::{Value, json};
+
+use super::Walker;
+use super::superstep::Activated;
+use crate::graph::{Node, TemplateMode};
+use crate::node::{Category, Failure};
+use crate::template::{Root, Scope, TemplateError};
+
+impl Walker {
+    /// What templates of a node read as `node` and `run`.
+    pub(super) fn context(&self, node: &Node, active: &Activated) -> Context {
+        if !self.uses_context {
+            return Context::default();
+        }
+        let mut about =
+            json!({ "id": node.name, "name": node.name, "visit": active.visit, "metadata": node.metadata });
+        if node.feedback {
+            about["previous"] = self.previous(node);
+        }
+        Context { node: about, run: self.run_document() }
+    }
+
+    /// What templates read as `run`.
+    pub(super) fn run_document(&self) -> Value {
+        let identity = &self.setup.identity;
+        json!({
+            "id": identity.run,
+            "root_id": identity.root,
+            "parent_id": identity.parent,
+            "graph": self.graph.id,
+            "superstep": self.step + 1,
+            "step": self.step,
+        })
+    }
+
+    /// What templates of a node read.
+    pub(super) fn scope<'a>(
+        &'a self,
+        context: &'a Context,
+        argument: Option<&'a Value>,
+        item: Option<(&'a str, &'a Value)>,
+    ) -> Scope<'a> {
+        let mut scope = Scope::new()
+            .with("state", Root::Fields(&self.channels))
+            .with("inputs", Root::Value(&self.setup.inputs))
+            .with("node", Root::Value(&context.node))
+            .with("run", Root::Value(&context.run));
+        if let Some(argument) = argument.or(item.map(|(_, value)| value)) {
+            scope = scope.with("argument", Root::Value(argument));
+        }
+        if let Some((name, value)) = item {
+            scope = scope.with(name, Root::Value(value));
+        }
+        scope
+    }
+
+    /// Evaluates a template of a node; missing paths become warnings, or the failure that strict templates ask for.
+    pub(super) fn evaluate(
+        &self,
+        template: &crate::template::ValueTemplate,
+        scope: &Scope<'_>,
+        node: &Node,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, Failure> {
+        let mut missing = Vec::new();
+        let value = template.evaluate(scope, self.graph.templates, &mut missing);
+        let strict = self.graph.templates == TemplateMode::Strict;
+        for path in missing.into_iter().filter(|_| !strict) {
+            warnings.push(format!("node `{}`: `{path}` is missing and read as null", node.name));
+        }
+        value.map_err(|error: TemplateError| {
+            Failure::new(Category::InvalidInput, format!("node `{}`: {error}", node.name))
+        })
+    }
+}
+
+/// What templates read as `node` and `run`.
+#[derive(Debug, Default)]
+pub(super) struct Context {
+    node: Value,
+    run: Value,
+}

@@ -1,0 +1,80 @@
+//! What is set aside for the tasks of a superstep.
+
+use serde_json::Value;
+
+use super::Walker;
+use super::permits::lower;
+use super::superstep::{Superstep, Task, TaskState};
+use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
+use crate::limits::HostUse;
+
+impl Walker {
+    /// Sets fuel and use of the host aside for every task that will run, in task order, so that what each may use does not
+    /// depend on which finishes first. A task is set aside what all its attempts may use, or an equal share of what is left where that
+    /// is not enough for all: a wide superstep gives each task less, and none nothing.
+    pub(super) fn reserve(&self, superstep: &mut Superstep) {
+        let used: u64 = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
+        let spent = self.fuel.saturating_add(self.hooks.counted).saturating_add(used);
+        let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(spent);
+        let host_used = superstep.tasks.iter().map(|task| task.start.used.host);
+        let host_used = host_used.fold(self.host.plus(self.hooks.counted_host), HostUse::plus);
+        let mut host_left = self.setup.manifest.run_limits().host().less(host_used);
+        let (for_hooks, host_for_hooks, retries) = self.fuel_of_error_hooks();
+        let takes_part = |task: &Task| {
+            let has_failed = matches!(
+                task.state,
+                TaskState::Failing { .. } | TaskState::Failed(_) | TaskState::Handled(_)
+            );
+            (task.dispatch.is_some() || (for_hooks > 0 && has_failed)) && task.shares()
+        };
+        let mut sharers = superstep.tasks.iter().filter(|task| takes_part(task)).count() as u64;
+        for task in superstep.tasks.iter_mut().filter(|task| takes_part(task)) {
+            let node = self.graph.node(superstep.activated[task.activated].node);
+            let attempts =
+                u64::from(node.retry.max_attempts.saturating_sub(task.start.attempts).max(1)) + retries;
+            let of_item = task.dispatch.as_ref().map_or(0, |dispatch| dispatch.limits.fuel);
+            let wanted =
+                of_item.saturating_mul(attempts).saturating_add(for_hooks.saturating_mul(1 + retries));
+            let share = wanted.min(left / sharers);
+            task.reserved = share.saturating_sub(task.used.fuel.saturating_sub(task.start.used.fuel));
+            left -= share;
+            let of_item =
+                task.dispatch.as_ref().map_or(HostUse::default(), |dispatch| dispatch.limits.host());
+            let wanted = of_item.times(attempts).plus(host_for_hooks.times(1 + retries));
+            let share = wanted.min(host_left.share(sharers));
+            task.reserved_host = share.less(task.used.host.less(task.start.used.host));
+            host_left = host_left.less(share);
+            sharers -= 1;
+        }
+    }
+
+    /// What all hooks may use that are asked about one failure, and how often they may have a task tried again.
+    fn fuel_of_error_hooks(&self) -> (u64, HostUse, u64) {
+        let (mut fuel, mut host, mut retries) = (0_u64, HostUse::default(), 0);
+        for hook in self.hooks_at(HookEvent::Error) {
+            let most = |control: Control| match control.action {
+                ControlAction::Retry => u64::from(control.max_retries.unwrap_or(MAX_RETRIES)),
+                _ => 0,
+            };
+            let more = match &hook.action {
+                HookAction::Nothing => 0,
+                HookAction::Control(control) => most(*control),
+                HookAction::Item(action) => {
+                    let id = action.item_id.literal().and_then(Value::as_str).unwrap_or_default();
+                    if is_control_item(action.primary, action.item_type, id) {
+                        let written = action.params.literal().and_then(|params| Control::read(params).ok());
+                        written.flatten().map_or(u64::from(MAX_RETRIES), most)
+                    } else {
+                        let limits = self.setup.manifest.limits_for(id);
+                        let limits = lower(limits, &self.graph.limits, &self.graph.limits);
+                        fuel = fuel.saturating_add(limits.fuel);
+                        host = host.plus(limits.host());
+                        u64::from(MAX_RETRIES)
+                    }
+                }
+            };
+            retries = more.max(retries);
+        }
+        (fuel, host, retries)
+    }
+}
