@@ -121,8 +121,8 @@ fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Ve
     let _ = match answer {
         Answer::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.end()),
         Answer::Echo => {
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", request.len());
-            stream.write_all(&[head.as_bytes(), &request].concat())
+            let fields = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", request.len());
+            stream.write_all(&[fields.as_bytes(), &request].concat())
         }
         Answer::Silence(bytes) => stream.write_all(bytes),
         Answer::Endless(bytes) => {

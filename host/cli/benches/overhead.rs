@@ -21,7 +21,7 @@ use graph_core::digest::Digest;
 use graph_core::document;
 use graph_core::graph::Graph;
 use graph_core::limits::TaskLimits;
-use graph_core::node::Activation;
+use graph_core::node::{Activation, Category, Failure};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, VerifiedComponent};
 use graph_core::walker::{Event, Identity, RunTree, Setup, TaskReport, TaskSpec};
@@ -181,8 +181,8 @@ impl TaskExecutor for Executor {
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
         let (node, bare) = (self.node.clone(), self.bare.clone());
         async move {
-            if let Some(bare) = bare {
-                bare.commit();
+            if let Some(Err(error)) = bare.map(|bare| bare.commit()) {
+                return TaskReport::new(Err(Failure::new(Category::Internal, error.to_string())), 0);
             }
             let report = node
                 .call(Call {
