@@ -9,6 +9,7 @@ mod bare;
 pub mod conformance;
 mod error;
 mod file;
+mod front;
 mod knowledge;
 mod lock;
 mod memory;
@@ -26,6 +27,7 @@ pub use error::{
     SnapshotError, StorageError,
 };
 pub use file::{FileStore, Listener};
+pub use front::Front;
 pub use knowledge::{KnowledgeStore, KnowledgeStoreError};
 pub use memory::MemoryStore;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};

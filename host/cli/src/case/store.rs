@@ -1,20 +1,14 @@
 //! A store that can break off, as a process that is killed does.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use graph_core::digest::Digest;
 use graph_core::record::{
-    ChannelValue, Checkpoint, HookRecord, HookSummary, RecordKind, SignedCacheEntry, SignedRecord,
-    StatusRecord, TaskRecord, TaskUse,
+    Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
-use graph_core::time::Timestamp;
 use graph_store::{
-    AcquireError, At, CheckpointStore, CommitError, CreateRunError, Holder, MemoryStore, NewRun, Numbered,
-    Owner, ReadError, ResolveError, RunFilter, RunGuard, RunRow, RunUpdate, SnapshotError, StorageError,
-    Synchronous, Wanted,
+    CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunUpdate, StorageError, Synchronous,
 };
 use tokio::sync::Notify;
 
@@ -172,9 +166,9 @@ fn read<T: serde::de::DeserializeOwned>(record: &SignedRecord) -> Result<T, Stri
         .map_err(|error| format!("a {} record cannot be read: {error}", record.kind.as_str()))
 }
 
-impl CheckpointStore for CaseStore {
-    fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
-        self.inner.create_run(run)
+impl Front for CaseStore {
+    fn behind(&self) -> &dyn CheckpointStore {
+        &self.inner
     }
 
     fn commit(
@@ -206,88 +200,5 @@ impl CheckpointStore for CaseStore {
             }
         }
         Ok(())
-    }
-
-    fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
-        self.inner.run(run)
-    }
-
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
-        self.inner.runs(filter)
-    }
-
-    fn resolve(&self, name: &str) -> Result<String, ResolveError> {
-        self.inner.resolve(name)
-    }
-
-    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
-        self.inner.checkpoint(run, namespace, at)
-    }
-
-    fn checkpoints(
-        &self,
-        run: &str,
-        namespace: &str,
-        after: Option<u64>,
-        limit: usize,
-    ) -> Result<Vec<SignedRecord>, ReadError> {
-        self.inner.checkpoints(run, namespace, after, limit)
-    }
-
-    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
-        self.inner.pending(run, namespace)
-    }
-
-    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
-        self.inner.history(run, after, limit)
-    }
-
-    fn history_length(&self, run: &str) -> Result<u64, ReadError> {
-        self.inner.history_length(run)
-    }
-
-    fn values(
-        &self,
-        run: &str,
-        namespace: &str,
-        wanted: &[Wanted<'_>],
-    ) -> Result<Vec<ChannelValue>, ReadError> {
-        self.inner.values(run, namespace, wanted)
-    }
-
-    fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
-        self.inner.put_snapshot(digest, text)
-    }
-
-    fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
-        self.inner.snapshot(digest)
-    }
-
-    fn results(
-        &self,
-        key: &Digest,
-        window: RangeInclusive<Timestamp>,
-    ) -> Result<Vec<SignedCacheEntry>, ReadError> {
-        self.inner.results(key, window)
-    }
-
-    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
-        self.inner.namespaces(run)
-    }
-
-    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
-        self.inner.pruning(run, namespace)
-    }
-
-    fn lock_file(&self, run: &str) -> Option<std::path::PathBuf> {
-        self.inner.lock_file(run)
-    }
-
-    fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
-        self.inner.acquire(run, owner)
-    }
-
-    fn holder(&self, run: &str) -> Result<Holder, ReadError> {
-        self.inner.holder(run)
     }
 }

@@ -56,7 +56,11 @@ impl Watched {
     }
 }
 
-impl CheckpointStore for Watched {
+impl Front for Watched {
+    fn behind(&self) -> &dyn CheckpointStore {
+        &self.inner
+    }
+
     fn commit(
         &self,
         run: &str,
@@ -72,93 +76,6 @@ impl CheckpointStore for Watched {
         let kinds = batch.iter().map(|record| record.kind).collect();
         self.commits.lock().unwrap().push((kinds, synchronous));
         self.inner.commit(run, batch, update, synchronous)
-    }
-
-    fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
-        self.inner.create_run(run)
-    }
-
-    fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
-        self.inner.run(run)
-    }
-
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
-        self.inner.runs(filter)
-    }
-
-    fn resolve(&self, name: &str) -> Result<String, ResolveError> {
-        self.inner.resolve(name)
-    }
-
-    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
-        self.inner.checkpoint(run, namespace, at)
-    }
-
-    fn checkpoints(
-        &self,
-        run: &str,
-        namespace: &str,
-        after: Option<u64>,
-        limit: usize,
-    ) -> Result<Vec<SignedRecord>, ReadError> {
-        self.inner.checkpoints(run, namespace, after, limit)
-    }
-
-    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
-        self.inner.pending(run, namespace)
-    }
-
-    fn values(
-        &self,
-        run: &str,
-        namespace: &str,
-        wanted: &[Wanted<'_>],
-    ) -> Result<Vec<graph_core::record::ChannelValue>, ReadError> {
-        self.inner.values(run, namespace, wanted)
-    }
-
-    fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
-        self.inner.put_snapshot(digest, text)
-    }
-
-    fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
-        self.inner.snapshot(digest)
-    }
-
-    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
-        self.inner.history(run, after, limit)
-    }
-
-    fn history_length(&self, run: &str) -> Result<u64, ReadError> {
-        self.inner.history_length(run)
-    }
-
-    fn results(
-        &self,
-        key: &Digest,
-        window: std::ops::RangeInclusive<Timestamp>,
-    ) -> Result<Vec<graph_core::record::SignedCacheEntry>, ReadError> {
-        self.inner.results(key, window)
-    }
-
-    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
-        self.inner.namespaces(run)
-    }
-
-    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
-        self.inner.pruning(run, namespace)
-    }
-
-    fn lock_file(&self, run: &str) -> Option<std::path::PathBuf> {
-        self.inner.lock_file(run)
-    }
-
-    fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
-        self.inner.acquire(run, owner)
-    }
-
-    fn holder(&self, run: &str) -> Result<Holder, ReadError> {
-        self.inner.holder(run)
     }
 }
 

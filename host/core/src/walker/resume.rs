@@ -72,7 +72,8 @@ impl Walker {
         walker.last =
             Some(CheckpointRef { sequence: checkpoint.sequence, digest, result_digest: checkpoint.result });
         (walker.next, walker.deferred, walker.barriers) = (next, deferred, barriers);
-        (walker.visits, walker.executions, walker.cached) = (visits, executions, cached);
+        (walker.visits, walker.executions) = (visits, executions);
+        walker.cached = cached;
         walker.visited_digest = checkpoint.visited_digest;
         walker.visited_written = visited.len();
         (walker.visited, walker.just_visited) = (visited, just_visited);

@@ -1,0 +1,127 @@
+//! A store in front of another one.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use graph_core::digest::Digest;
+use graph_core::record::{ChannelValue, SignedCacheEntry, SignedRecord};
+use graph_core::time::Timestamp;
+
+use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError};
+use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
+use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
+
+/// Has a say in the commits of a store behind it, and leaves everything else to that.
+pub trait Front: fmt::Debug + Send + Sync {
+    /// The store behind it.
+    fn behind(&self) -> &dyn CheckpointStore;
+
+    /// Takes a batch in the place of [`CheckpointStore::commit`]: gives all of it, a part or nothing to the store behind.
+    fn commit(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), CommitError>;
+}
+
+impl<F: Front> CheckpointStore for F {
+    fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
+        self.behind().create_run(run)
+    }
+
+    fn commit(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), CommitError> {
+        Front::commit(self, run, batch, update, synchronous)
+    }
+
+    fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        self.behind().run(run)
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        self.behind().runs(filter)
+    }
+
+    fn resolve(&self, name: &str) -> Result<String, ResolveError> {
+        self.behind().resolve(name)
+    }
+
+    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+        self.behind().checkpoint(run, namespace, at)
+    }
+
+    fn checkpoints(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        self.behind().checkpoints(run, namespace, after, limit)
+    }
+
+    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+        self.behind().pending(run, namespace)
+    }
+
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+        self.behind().history(run, after, limit)
+    }
+
+    fn history_length(&self, run: &str) -> Result<u64, ReadError> {
+        self.behind().history_length(run)
+    }
+
+    fn values(
+        &self,
+        run: &str,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError> {
+        self.behind().values(run, namespace, wanted)
+    }
+
+    fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        self.behind().put_snapshot(digest, text)
+    }
+
+    fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
+        self.behind().snapshot(digest)
+    }
+
+    fn results(
+        &self,
+        key: &Digest,
+        window: RangeInclusive<Timestamp>,
+    ) -> Result<Vec<SignedCacheEntry>, ReadError> {
+        self.behind().results(key, window)
+    }
+
+    fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
+        self.behind().namespaces(run)
+    }
+
+    fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
+        self.behind().pruning(run, namespace)
+    }
+
+    fn lock_file(&self, run: &str) -> Option<PathBuf> {
+        self.behind().lock_file(run)
+    }
+
+    fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
+        self.behind().acquire(run, owner)
+    }
+
+    fn holder(&self, run: &str) -> Result<Holder, ReadError> {
+        self.behind().holder(run)
+    }
+}
