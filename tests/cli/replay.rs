@@ -215,3 +215,33 @@ fn what_cannot_be_replayed_says_why() {
     assert_eq!(code, 8, "{refused}");
     assert!(refused["error"]["changes"][0].as_str().unwrap().contains("is not there any more"), "{refused}");
 }
+
+#[test]
+fn a_child_run_whose_time_was_over_is_cut_short_again() {
+    let place = Place::with_testkit();
+    let below = |tail: &str| {
+        format!(
+            "start: [quick, slow]\nnodes:\n  quick: {{ action: {{ item_id: t/kit, params: {{ op: echo, value: 1 }} }} }}\n  {tail}"
+        )
+    };
+    let spin = "slow: { action: { item_id: t/kit, params: { op: spin, iterations: 4000000000 } }, fuel: 90000000000, timeout: 60s }\n";
+    place.graph(".ai/tools/t/below.yaml", &below(spin));
+    let deep = "slow: { action: { item_id: t/below } }\n";
+    place.graph(".ai/tools/t/deep.yaml", &below(deep));
+    place.graph(
+        "late.yaml",
+        "start: [late, deeper]\non_error: continue\nnodes:\n  late: { action: { item_id: t/below }, timeout: 300ms, retry: { \
+         max_attempts: 2, initial_interval: 1ms }, next: after }\n  deeper: { action: { item_id: t/deep }, timeout: 300ms, next: after \
+         }\n  after: { action: { item_id: t/kit, params: { op: echo, value: 2 } }, assign: { done: \"${result}\" } }\n",
+    );
+    let caps = "dispatch: [\"*\"]\nlimits: { fuel: 90000000000, timeout: 60s }\n";
+    place.write("roomy.yaml", caps);
+    let run = ["run", "late.yaml", "--caps", "roomy.yaml", "--allow-unsigned", "--run-id", "r"];
+    let (ran, code) = place.json(&run);
+    assert_eq!((code, &ran["status"]), (0, &json!("completed_with_errors")), "{ran}");
+    assert_eq!((&ran["state"]["_retries"]["late"], &ran["state"]["done"]), (&json!(1), &json!(2)), "{ran}");
+    let error = &ran["state"]["_last_error"]["error"];
+    assert_eq!(*error, json!("its graph `t/deep` did not end within 0.3 s"), "{ran}");
+    let (replayed, code) = place.json(&["replay", "r"]);
+    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
+}

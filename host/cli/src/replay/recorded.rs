@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    AttemptJournal, CacheHit, Canonical, ChannelValue, Checkpoint, HookSummary, Record, TaskCache,
+    AttemptJournal, CacheHit, Canonical, ChannelValue, Checkpoint, HookSummary, Record, RecordKind, Status,
+    StatusRecord, TaskCache, TaskUse,
 };
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::is_child_of;
+use graph_core::walker::{TIME_LIMIT, is_child_of};
 use graph_store::{CheckpointStore, RunRow};
 
 use crate::error::{Error, Result};
@@ -29,6 +30,13 @@ pub(super) struct Known {
     pub(super) journal: Vec<AttemptJournal>,
     /// What has stood in for its dispatch.
     pub(super) cached: Option<CacheHit>,
+    /// Of a task whose superstep never committed: up to which attempt something has come of it.
+    pub(super) reported: u32,
+}
+
+/// Up to which attempt something had come of a task when its run stopped.
+pub(super) fn reported(used: &TaskUse) -> u32 {
+    if used.settled { u32::MAX } else { used.attempts }
 }
 
 /// Everything that is recorded of a run and its child runs.
@@ -41,7 +49,12 @@ pub(super) struct Recorded {
     pending: BTreeMap<String, Known>,
     /// What hooks came to that no checkpoint tells of, by call.
     hooks: BTreeMap<String, HookSummary>,
+    /// How child runs stood when their time was over, in order.
+    overdue: Vec<StatusRecord>,
 }
+
+/// Records of the history that are read at a time.
+const PAGE: usize = 64;
 
 impl Recorded {
     pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: &VerifyingKey) -> Result<Self> {
@@ -50,6 +63,7 @@ impl Recorded {
         if !namespaces.iter().any(String::is_empty) {
             namespaces.push(String::new());
         }
+        let overdue = if namespaces.len() > 1 { overdue(store, run, key)? } else { Vec::new() };
         let (mut lines, mut hooks) = (BTreeMap::new(), BTreeMap::new());
         let mut pending = BTreeMap::<String, Known>::new();
         for namespace in namespaces {
@@ -74,6 +88,7 @@ impl Recorded {
                         if let Some(TaskCache::Hit(hit)) = task.cache {
                             known.cached = Some(*hit);
                         }
+                        known.reported = known.reported.max(task.attempt);
                         longer(known, task.journal);
                     }
                     Record::Answers(answers) => {
@@ -81,7 +96,9 @@ impl Recorded {
                     }
                     Record::Status(status) => {
                         for (task, used) in status.tasks {
-                            longer(pending.entry(task).or_default(), used.journal);
+                            let known = pending.entry(task).or_default();
+                            known.reported = known.reported.max(reported(&used));
+                            longer(known, used.journal);
                         }
                     }
                     Record::Hook(hook) => {
@@ -92,7 +109,17 @@ impl Recorded {
             }
             lines.insert(namespace, line);
         }
-        Ok(Self { row: row.clone(), lines, pending, hooks })
+        Ok(Self { row: row.clone(), lines, pending, hooks, overdue })
+    }
+
+    /// How child runs stood when their time was over, in the order in which that happened.
+    pub(super) fn overdue(&self) -> &[StatusRecord] {
+        &self.overdue
+    }
+
+    /// Up to which attempt something has come of a task whose superstep never committed.
+    pub(super) fn reported(&self, task: &str) -> u32 {
+        self.pending.get(task).map_or(0, |known| known.reported)
     }
 
     /// The checkpoints of a namespace.
@@ -142,8 +169,40 @@ impl Recorded {
         let committed = self.next(namespace, after).and_then(|next| {
             let found = next.checkpoint.tasks.iter().find(|summary| summary.task == task)?;
             let cached = found.cached.as_deref().cloned();
-            Some(Known { answers: found.answers.clone(), journal: found.journal.clone(), cached })
+            Some(Known {
+                answers: found.answers.clone(),
+                journal: found.journal.clone(),
+                cached,
+                reported: u32::MAX,
+            })
         });
         committed.or_else(|| self.pending.get(task).cloned()).unwrap_or_default()
+    }
+}
+
+/// The status records of child runs whose time was over.
+fn overdue(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey) -> Result<Vec<StatusRecord>> {
+    let mut found = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = store.history(run, after, PAGE)?;
+        for numbered in &page {
+            let record = &numbered.record;
+            after = after.max(numbered.before.saturating_add(record.events));
+            if record.kind != RecordKind::Status || record.namespace.is_empty() {
+                continue;
+            }
+            let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
+            let Record::Status(status) = opened else { continue };
+            let error = status.error.as_ref();
+            if status.status == Status::Limit
+                && error.is_some_and(|error| error.message.starts_with(TIME_LIMIT))
+            {
+                found.push(status);
+            }
+        }
+        if page.len() < PAGE {
+            return Ok(found);
+        }
     }
 }

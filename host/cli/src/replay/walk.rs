@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
 use graph_core::node::Outcome;
-use graph_core::record::{CacheEntry, Checkpoint, JournalEntry, Record, Source, Status};
+use graph_core::record::{CacheEntry, Checkpoint, JournalEntry, Record, Source, Status, StatusRecord};
 use graph_core::time::Timestamp;
 use graph_core::walker::{
     Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Persist, PersistId, Resume, RunTree,
@@ -14,7 +14,7 @@ use graph_core::walker::{
 use serde::Serialize;
 
 use super::compare::{self, Difference, Way, shortened};
-use super::recorded::Recorded;
+use super::recorded::{Recorded, reported};
 use super::{Mode, Replay, Replayed, Stage};
 use crate::driver::TaskExecutor as _;
 
@@ -58,6 +58,8 @@ pub(super) struct Walk<'r> {
     dispatches: BTreeMap<String, u32>,
     /// How many answers each task of the supersteps under way was given.
     answered: BTreeMap<String, usize>,
+    /// The child runs whose time is yet to be over, in order.
+    overdue: Vec<&'r StatusRecord>,
     suspended: Option<Status>,
     /// How often the superstep under way was taken up again.
     resumes: u64,
@@ -90,6 +92,7 @@ impl<'r> Walk<'r> {
             retries: VecDeque::new(),
             dispatches: BTreeMap::new(),
             answered: BTreeMap::new(),
+            overdue: recorded.overdue().iter().collect(),
             suspended: None,
             resumes: 0,
             cut: false,
@@ -122,12 +125,21 @@ impl<'r> Walk<'r> {
             } else if let Some(lookup) = self.lookups.pop_front() {
                 self.look_up(&lookup, replay).await
             } else if let Some(spec) = self.tasks.pop_front() {
-                self.run(spec, replay).await
+                if self.was_cut(&spec) {
+                    *self.dispatches.entry(spec.activation.task.clone()).or_default() += 1;
+                    Ok(())
+                } else {
+                    self.run(spec, replay).await
+                }
             } else if let Some(timer) = self.retries.pop_front() {
                 let namespace = match &timer {
                     TimerId::Retry { task, .. } => namespace_of(task).to_owned(),
                     _ => String::new(),
                 };
+                self.handle(&namespace, Event::TimerFired(timer))
+            } else if let Some(at) = self.overdue.iter().position(|stop| self.is_at(stop)) {
+                let namespace = self.overdue.remove(at).namespace.clone();
+                let timer = TimerId::ChildTimeout { namespace: namespace.as_str().into() };
                 self.handle(&namespace, Event::TimerFired(timer))
             } else {
                 match self.suspended.take().map(|status| self.resume(status)) {
@@ -154,6 +166,33 @@ impl<'r> Walk<'r> {
         let now = self.now(namespace);
         self.effects.extend(self.tree.handle(now, event)?);
         Ok(())
+    }
+
+    /// Whether a child run has come to where its time was over.
+    fn is_at(&self, stop: &StatusRecord) -> bool {
+        self.reached.get(&stop.namespace) == Some(&stop.sequence)
+    }
+
+    /// Whether an attempt was under way, or had yet to begin, when the time of its child run was over, or of one around it.
+    fn was_cut(&self, spec: &TaskSpec) -> bool {
+        let (task, attempt) = (spec.activation.task.as_str(), spec.activation.attempt);
+        let namespace = namespace_of(task);
+        let mut around = namespace;
+        while !around.is_empty() {
+            let stop = self.overdue.iter().find(|stop| stop.namespace == around && self.is_at(stop));
+            match stop {
+                Some(stop) if around == namespace => {
+                    return stop.tasks.get(task).map_or(0, reported) < attempt;
+                }
+                Some(_) => {
+                    let reached = self.reached.get(namespace).copied();
+                    return self.recorded.next(namespace, reached).is_none()
+                        && self.recorded.reported(task) < attempt;
+                }
+                None => around = namespace_of(around),
+            }
+        }
+        false
     }
 
     /// The time at which this event happened, as far as anything depends on it. A child run begins with the time of what
