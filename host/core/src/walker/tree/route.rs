@@ -142,7 +142,8 @@ impl RunTree {
     }
 
     /// Gives a record its place in the order of all. Under `durability: exit` the records of a child wait for those of the
-    /// run at the top: nothing of a run is stored before it stops. They follow the checkpoint that they are under.
+    /// run at the top: nothing of a run is stored before it stops. They follow the checkpoint that they are under. What
+    /// supersteps leave for later tasks comes with the first checkpoint of all: a run that goes on finds the same there.
     fn hand_out(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, route: &mut Route) {
         if self.root.setup.durability == Durability::Exit {
             let results = std::mem::take(&mut persist.results);
@@ -170,7 +171,11 @@ impl RunTree {
                 .map(|(namespace, child)| (Arc::clone(namespace), std::mem::take(&mut child.held)))
                 .collect();
             for (namespace, records) in held {
-                for record in records {
+                for mut record in records {
+                    // Where the run at the top stands as before, what is left of committed supersteps is of its child runs.
+                    if matches!(record.record, Record::Checkpoint(_)) && !self.results.is_empty() {
+                        record.results = std::mem::take(&mut self.results).into_values().collect();
+                    }
                     self.number(&namespace, Box::new(record), false, route);
                 }
             }
