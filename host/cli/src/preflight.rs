@@ -72,7 +72,7 @@ pub struct PlannedNode {
 pub struct Scope {
     /// The graph's digest.
     pub graph: Digest,
-    /// What was left: [`Manifest::narrowing`].
+    /// What was left: [`graph_core::capability::Manifest::narrowing`].
     pub narrowing: String,
 }
 
