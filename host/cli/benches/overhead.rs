@@ -350,6 +350,10 @@ impl Pair {
     fn base_median(&self) -> Duration {
         median(&mut self.base.clone())
     }
+
+    fn ours_median(&self) -> Duration {
+        median(&mut self.ours.clone())
+    }
 }
 
 fn median(times: &mut [Duration]) -> Duration {
@@ -365,7 +369,7 @@ struct Table {
 
 impl Table {
     fn row(&mut self, what: &str, over: &str, pair: &Pair, limit: Option<f64>) {
-        let (base, ours) = (pair.base_median(), median(&mut pair.ours.clone()));
+        let (base, ours) = (pair.base_median(), pair.ours_median());
         let ratio = ours.as_secs_f64() / base.as_secs_f64();
         self.rows.push([
             what.to_owned(),
