@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod background;
+mod bad_files;
 mod bad_input;
 mod build;
 mod cached;

@@ -9,6 +9,11 @@ pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
+/// A component of the examples that is made for trying.
+pub(crate) fn kit(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/nodes/.ai/tools/examples/{name}.wasm"))
+}
+
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -25,9 +30,7 @@ impl Place {
     /// With `t/kit`, a component that does what its params say.
     pub(crate) fn with_testkit() -> Self {
         let place = Self::new();
-        let kit = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../examples/nodes/.ai/tools/examples/testkit.wasm");
-        std::fs::copy(kit, place.path(".ai/tools/t/kit.wasm")).unwrap();
+        std::fs::copy(kit("testkit"), place.path(".ai/tools/t/kit.wasm")).unwrap();
         place.write("caps.yaml", "dispatch: ['execute.tool.t.*']\n");
         place
     }
@@ -78,7 +81,8 @@ impl Place {
         (value, ran.code)
     }
 
-    fn ran(&self, output: &Output) -> Ran {
+    /// What a command has come to.
+    pub(crate) fn ran(&self, output: &Output) -> Ran {
         // What differs from one run of the test to the next.
         let folder = self.folder.path().to_string_lossy().into_owned();
         let clean = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes).replace(&folder, "[folder]"));

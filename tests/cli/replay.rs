@@ -2,15 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, Ran};
+use crate::place::{Place, Ran, kit};
 
 fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
-}
-
-fn kit(name: &str) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("../../examples/nodes/.ai/tools/examples/{name}.wasm"))
 }
 
 fn message(document: &Value) -> &str {

@@ -98,7 +98,12 @@ pub async fn ask(
             prompt();
             let line = tokio::select! {
                 () = &mut leave => return None,
-                line = read_line() => line?,
+                line = read_line() => line,
+            };
+            let Some(line) = line else {
+                // Nobody has pressed Enter: what follows would stand behind the prompt.
+                output.note("");
+                return None;
             };
             match answer(line.trim(), &interrupt.payload.0, &choices) {
                 Reply::Value(value) => {

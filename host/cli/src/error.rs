@@ -76,11 +76,12 @@ impl Error {
         use std::io::ErrorKind as Kind;
         let shown = path.display();
         match error.kind() {
-            Kind::NotFound => Self::not_found(format!("{what} {shown} does not exist")),
+            Kind::NotFound | Kind::NotADirectory => Self::not_found(format!("{what} {shown} does not exist")),
             Kind::PermissionDenied => {
                 Self::storage(format!("{what} {shown} may not be read")).help("check its permissions")
             }
             Kind::IsADirectory => Self::usage(format!("{what} {shown} is a folder, a file is needed")),
+            Kind::InvalidInput => Self::usage(format!("{what} {shown} is not a regular file")),
             Kind::InvalidData => Self::invalid(format!("{what} {shown} is not text in UTF-8")),
             Kind::FileTooLarge => {
                 let limit = crate::text_file::LARGEST >> 20;
@@ -94,8 +95,16 @@ impl Error {
     pub fn write(what: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Kind;
         let shown = path.display();
-        let failure = Self::storage(format!("{what} {shown} cannot be written: {error}"));
+        // The name of a temporary file would follow, which says nothing to anybody.
+        let why = error.to_string();
+        let why = why.split(" at path ").next().unwrap_or_default();
+        let failure = Self::storage(format!("{what} {shown} cannot be written: {why}"));
         match error.kind() {
+            Kind::AlreadyExists | Kind::NotADirectory => {
+                let why = "a file is where a folder would have to be";
+                Self::storage(format!("{what} {shown} cannot be written: {why}")).help("name another place")
+            }
+            Kind::IsADirectory => Self::usage(format!("{what} {shown} is a folder, a file is needed")),
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
                 failure.help("make the folder writable, or work in another one")
             }
@@ -128,6 +137,14 @@ impl Error {
     #[must_use]
     pub fn related(mut self, diagnostic: impl miette::Diagnostic + Send + Sync + 'static) -> Self {
         self.0.related.push(Box::new(diagnostic));
+        self
+    }
+
+    /// The file that it is about, before the message.
+    #[must_use]
+    pub fn within(mut self, file: &Path) -> Self {
+        let file = if file.as_os_str() == "-" { "<stdin>".to_owned() } else { crate::project::shown(file) };
+        self.0.message = format!("{file}: {}", self.0.message);
         self
     }
 

@@ -32,13 +32,18 @@ impl GraphFile {
     /// refusal.
     pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
         let (path, id) = locate(name, places)?;
-        Self::read(&path, &id, trust)
+        let text = text_file::read_named(&path);
+        Self::of_text(&path, &id, text, trust)
     }
 
     /// Reads the graph of an item. A signature that does not hold is a refusal.
     pub fn read(path: &Path, id: &str, trust: &TrustStore) -> Result<Self> {
-        let text = text_file::read(path)
-            .map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
+        Self::of_text(path, id, text_file::read(path), trust)
+    }
+
+    fn of_text(path: &Path, id: &str, text: std::io::Result<String>, trust: &TrustStore) -> Result<Self> {
+        let text =
+            text.map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
         let standing = verify_text(id, &text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
             return Err(wrongly_signed(path, refusal));

@@ -129,9 +129,18 @@ pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     }
 }
 
+/// Whether a path leads to what takes bytes one after the other, such as a pipe, a terminal or `/dev/null`. Bytes are
+/// written to it; a file must not take its place, as root could have it.
+pub fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
 /// Writes a file, in place of one that may be there. It appears whole or not at all. `private`: only its owner may
 /// read it.
 pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> {
+    if is_stream(path) {
+        return fs::File::options().write(true).open(path)?.write_all(bytes);
+    }
     let file = private_temp(path, bytes)?;
     #[cfg(unix)]
     if !private {
@@ -194,5 +203,20 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"1");
         write_atomic(&path, b"3", false).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"3");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_file_takes_the_place_of_a_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read(path).unwrap()
+        });
+        write_atomic(&path, b"1", false).unwrap();
+        assert_eq!(reader.join().unwrap(), b"1");
+        assert!(is_stream(&path));
     }
 }

@@ -42,7 +42,7 @@ pub fn parse_value(text: &str) -> Result<Value, StrictJsonError> {
 /// The inputs of a command line: those of the file, then the single ones over them.
 pub fn gather(file: Option<&Path>, pairs: Vec<(String, Value)>) -> Result<Map<String, Value>> {
     let mut inputs = match file {
-        Some(path) => read(path)?,
+        Some(path) => read("inputs", path)?,
         None => Map::new(),
     };
     for (key, value) in pairs {
@@ -51,8 +51,8 @@ pub fn gather(file: Option<&Path>, pairs: Vec<(String, Value)>) -> Result<Map<St
     Ok(inputs)
 }
 
-/// Reads a JSON or YAML file of inputs, `-` for stdin.
-fn read(path: &Path) -> Result<Map<String, Value>> {
+/// Reads a JSON or YAML file with a mapping, `-` for stdin. `what`: `inputs`, `values`.
+pub fn read(what: &str, path: &Path) -> Result<Map<String, Value>> {
     let stdin = path == Path::new("-");
     let name = if stdin { "<stdin>".to_owned() } else { crate::project::shown(path) };
     let mut text = String::new();
@@ -61,15 +61,15 @@ fn read(path: &Path) -> Result<Map<String, Value>> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
     };
-    read.map_err(|error| Error::read("the file of inputs", Path::new(&name), &error))?;
+    read.map_err(|error| Error::read(&format!("the file of {what}"), Path::new(&name), &error))?;
     if text.len() as u64 > LARGEST {
-        return Err(Error::invalid(format!("the inputs in {name} are larger than {} MiB", LARGEST >> 20)));
+        return Err(Error::invalid(format!("the {what} in {name} are larger than {} MiB", LARGEST >> 20)));
     }
     let value = parse_document(&name, &text)?;
     match value {
         Value::Object(inputs) => Ok(inputs),
         other => {
-            Err(Error::invalid(format!("the inputs in {name} are {}, a mapping is needed", kind(&other)))
+            Err(Error::invalid(format!("the {what} in {name} are {}, a mapping is needed", kind(&other)))
                 .help("write them as KEY: VALUE, one a line"))
         }
     }

@@ -1,7 +1,7 @@
 //! Key pairs in the user's space: `keys/NAME.pem` (PKCS#8, mode 0600) and `keys/NAME.pub.pem` (SPKI).
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use graph_core::trust::{KeyError, SigningKey, VerifyingKey};
@@ -154,11 +154,14 @@ fn unusable(path: &Path, error: &KeyError) -> Error {
 
 fn read_key_file(path: &Path) -> Result<String> {
     let failed = |error: &std::io::Error| Error::read("the key file", path, error);
-    let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
-    if metadata.is_file() && metadata.len() > LARGEST_KEY_FILE {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| failed(&error))?;
+    // What is named may be a device that never ends.
+    file.take(LARGEST_KEY_FILE + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > LARGEST_KEY_FILE {
         return Err(Error::invalid(format!("{} is too large for a key file", path.display())));
     }
-    fs::read_to_string(path).map_err(|error| failed(&error))
+    String::from_utf8(bytes).map_err(|_| failed(&ErrorKind::InvalidData.into()))
 }
 
 #[cfg(test)]

@@ -142,13 +142,7 @@ fn word(text: &str) -> String {
 }
 
 pub(crate) fn check_folders(sources: &Sources) -> Result<()> {
-    for folder in sources.items.iter().chain(&sources.project) {
-        if !folder.is_dir() {
-            let what = if folder.exists() { "is not a folder" } else { "does not exist" };
-            return Err(Error::not_found(format!("the folder {} {what}", project::shown(folder))));
-        }
-    }
-    Ok(())
+    sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder))
 }
 
 /// The components of a scene.
@@ -185,7 +179,7 @@ pub fn engine(context: &Context) -> Result<Engine> {
 
 /// Reads a manifest, and tells its warnings.
 pub fn read_manifest(path: &Path, context: &Context) -> Result<Manifest> {
-    let text = text_file::read_as("the manifest", path)?;
+    let text = text_file::read_named_as("the manifest", path)?;
     let (manifest, warnings) = parse_manifest(path, &text)?;
     if !warnings.is_empty() {
         context.output.report(&warnings);

@@ -128,9 +128,8 @@ impl Output {
 
     /// Prints why the command ended, in the form that was asked for.
     pub fn error(self, error: &Error) {
-        if self.json {
-            let _ = self.document(&error.to_json());
-        } else {
+        // Where stdout takes nothing, it is told on stderr all the same.
+        if !self.json || self.document(&error.to_json()).is_err() {
             self.report(error.diagnostic());
         }
     }

@@ -156,7 +156,11 @@ impl Pins {
     /// The text that a run keeps, and its digest.
     pub fn text(&self) -> Result<(Digest, String)> {
         let value = serde_json::to_value(self)
-            .map_err(|error| Error::storage(format!("a path cannot be kept with the run: {error}")))?;
+            // Paths are all that could fail here.
+            .map_err(|_| {
+                Error::usage("a folder or file of this run has a name that is not text in UTF-8, which a run cannot keep")
+                    .help("rename it, or work in another folder")
+            })?;
         let text = json::canonical_string(&value);
         Ok((DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish(), text))
     }

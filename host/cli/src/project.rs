@@ -24,6 +24,22 @@ pub fn of_current_folder() -> Result<PathBuf> {
     Ok(nearest(&folder).unwrap_or(folder))
 }
 
+/// The project that is named, or the one around the current folder.
+pub fn named(folder: Option<&Path>) -> Result<PathBuf> {
+    let Some(folder) = folder else { return of_current_folder() };
+    check_folder(folder)?;
+    Ok(folder.to_path_buf())
+}
+
+/// Whether a folder that is named is one.
+pub fn check_folder(folder: &Path) -> Result<()> {
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Error::usage(format!("{} is a file, a folder is needed", shown(folder)))),
+        Err(error) => Err(Error::read("the folder", Path::new(&shown(folder)), &error)),
+    }
+}
+
 /// The database of the runs of a project.
 pub fn database(project: &Path) -> PathBuf {
     project.join(MARK).join("state").join("runs.db")

@@ -35,6 +35,13 @@ impl Thread {
         Self { folder: project.join(MARK).join("threads").join(name) }
     }
 
+    /// Whether runs of a project can have such folders: asked before a run is made that needs one.
+    pub fn check(project: &Path) -> Result<()> {
+        let folder = project.join(MARK).join("threads");
+        let made = fs::create_dir_all(&folder).and_then(|()| tempfile::tempdir_in(&folder));
+        made.map(drop).map_err(|error| Error::write("the folder", &folder, &error))
+    }
+
     /// The folder itself.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -22,7 +22,11 @@ pub fn load(home: &Home, named: &[PathBuf], output: Output) -> Result<TrustStore
         Err(error) => return Err(Error::read("the trust store", &home.trust_file(), &error)),
     };
     for path in named {
-        let text = text_file::read_as("the trust file", path)?;
+        let text = text_file::read_named_as("the trust file", path)?;
+        if text.trim().is_empty() {
+            return Err(Error::invalid(format!("the trust file {} is empty", project::shown(path)))
+                .help("leave --trust out, or write `keys: []` where no key is to be trusted"));
+        }
         store = store.merge(parse(path, &text, output)?);
     }
     Ok(store.merge(own(home)?))

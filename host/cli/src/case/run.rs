@@ -53,7 +53,7 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
         problems: vec![problem],
         crashes: None,
     };
-    let text = match crate::text_file::read(file) {
+    let text = match crate::text_file::read_named(file) {
         Ok(text) => text,
         Err(error) => {
             let error = crate::error::Error::read("the case", file, &error);

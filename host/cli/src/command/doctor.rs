@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         engine(context),
         guests(),
     ];
-    let project = args.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    let project = project::named(args.project.as_deref())?;
     findings.push(Finding::new("project", Standing::Good, project::shown(&project)));
     findings.push(stored(&project));
     let broken = findings.iter().any(|finding| finding.standing == Standing::Bad);

@@ -47,6 +47,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         return match path.extension().and_then(|extension| extension.to_str()) {
             Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context),
             Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, context),
+            _ if !path.exists() => {
+                Err(Error::not_found(format!("the file {} does not exist", project::shown(path))))
+            }
             _ => Err(Error::usage(format!(
                 "{} is neither a component (.wasm) nor a graph (.yaml), knowledge or a directive (.md)",
                 project::shown(path)

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 
 async fn again(args: &Args, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let project = args.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    let project = project::named(args.project.as_deref())?;
     let (_, store, row) = Stores::to_read(&project)?.find(&args.run)?;
     let run = row.run_id.clone();
     let key = match &args.key {

@@ -118,7 +118,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
         (None, true) => None,
         (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
     };
-    let project = args.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    let project = project::named(args.project.as_deref())?;
     // Nothing is made where there is no such run.
     let (kind, store, row) = Stores::to_read(&project)?.find(&args.run)?;
     drop(store);

@@ -159,7 +159,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let inside = inside_lines(&scene);
 
     let telemetry = args.observe.telemetry()?;
-    let home = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
+    let home = home(&args, detach)?;
     let store = stores::open(&home, args.store, context.home.identity()?, output)?;
     let start = Start {
         inputs,
@@ -215,6 +215,15 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     }
     let summary = ended?;
     finish(&session, &*store, &graph.id, &summary, args.quiet, context)
+}
+
+/// The project that keeps the run. For a run in the background, its folder can be made there.
+fn home(args: &Args, detach: bool) -> Result<PathBuf> {
+    let home = project::named(args.sources.project.as_deref())?;
+    if detach {
+        Thread::check(&home)?;
+    }
+    Ok(home)
 }
 
 /// Whether the run goes on in the background: by `--detach`, or by what its inputs say.

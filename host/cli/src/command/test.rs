@@ -7,6 +7,7 @@ use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::launch::Sources;
+use graph_host::output::printable;
 
 /// Run graphs against cases: what is expected of each step, with scripted doubles in place of components
 ///
@@ -37,8 +38,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let files = cases(&args.paths)?;
     let items = Items::real(args.sources, args.caps.as_deref(), context)?;
-    let report = run_cases(&files, &items, &Options { filter: args.filter, crash: args.crash });
-    let (_, failed) = report.counts();
+    let options = Options { filter: args.filter, crash: args.crash };
+    let report = run_cases(&files, &items, &options);
+    let (passed, failed) = report.counts();
+    if passed + failed == 0 {
+        // A test that found nothing to do must not pass.
+        return Err(Error::not_found(format!(
+            "no case has `{}` in its file's path or its name",
+            printable(options.filter.as_deref().unwrap_or_default())
+        )));
+    }
     if args.crash && failed == 0 && report.crashes_tried().unwrap_or(0) == 0 {
         // A test that found nothing to do must not pass.
         return Err(Error::not_found(

@@ -313,7 +313,7 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
     if args.name.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains(char::is_control)) {
         return Err(Error::usage("a key's name is a text on one line"));
     }
-    let text = text_file::read_as("the rotation", &args.statement)?;
+    let text = text_file::read_named_as("the rotation", &args.statement)?;
     let rotation = Rotation::parse(&text).map_err(|error| {
         let message = format!("{} is not a rotation of keys: {error}", shown(&args.statement));
         match error {

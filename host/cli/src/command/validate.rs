@@ -68,7 +68,7 @@ enum What {
 }
 
 fn check(path: &Path, context: &Context) -> Checked {
-    let text = match graph_host::text_file::read_as("the file", path) {
+    let text = match graph_host::text_file::read_named_as("the file", path) {
         Ok(text) => text,
         Err(error) => return Checked::Unread(error),
     };

@@ -139,7 +139,15 @@ impl Journal {
     }
 
     /// Takes a record. It is written once [`Self::commit`] is called.
-    pub(super) fn push(&mut self, persist: Box<Persist>, text: Option<Text>, at: Timestamp) {
+    ///
+    /// `spent` is the fuel that the run has used by now, where it stops: also in tasks of a superstep that has not committed.
+    pub(super) fn push(
+        &mut self,
+        persist: Box<Persist>,
+        text: Option<Text>,
+        at: Timestamp,
+        spent: Option<u64>,
+    ) {
         self.newest = persist.id;
         let mut update = std::mem::take(&mut self.amendment);
         update.at = at;
@@ -157,7 +165,7 @@ impl Journal {
         describe(&persist.record, &mut update);
         // Every page that a commit touches costs, so the row changes with the status, not with each superstep.
         if let (Some((step, fuel)), true) = (self.standing, update.status.is_some()) {
-            (update.step, update.fuel) = (Some(step), Some(fuel));
+            (update.step, update.fuel) = (Some(step), Some(spent.unwrap_or(fuel)));
         }
         self.queue.push(Queued { persist, text, update });
     }

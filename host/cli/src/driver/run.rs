@@ -191,7 +191,10 @@ impl Driver {
                 Effect::Persist(persist) => {
                     self.results.handed_out(&persist.results);
                     let text = self.new_inputs(&persist.record);
-                    self.journal.push(persist, text, now);
+                    let stops =
+                        matches!(&persist.record, Record::Status(status) if status.status != Status::Running);
+                    let spent = stops.then(|| self.walker.summary().fuel);
+                    self.journal.push(persist, text, now, spent);
                 }
                 Effect::SetTimer { timer, at } => {
                     self.timers.insert(timer, at);

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 /// Findings are no errors: the graph can run, and the exit code is 0.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let (path, id) = super::find(&args.graph, context)?;
-    let text = graph_host::text_file::read_as("the graph", &path)?;
+    let text = graph_host::text_file::read_named_as("the graph", &path)?;
     let loaded = load(&path.display().to_string(), &text, &id)?;
     let mut found = findings(&loaded.graph);
     if let Some(caps) = &args.caps {

@@ -62,14 +62,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 
 fn of_file(name: &str, context: &Context) -> Result<Topology> {
     let (path, id) = super::find(name, context)?;
-    let text = graph_host::text_file::read_as("the graph", &path)?;
+    let text = graph_host::text_file::read_named_as("the graph", &path)?;
     let loaded = load(&path.display().to_string(), &text, &id)?;
     Ok(Topology::of(&loaded.graph))
 }
 
 /// Reads back what was printed as JSON.
 fn printed(path: &Path) -> Result<Topology> {
-    let text = graph_host::text_file::read_as("the printed graph", path)?;
+    let text = graph_host::text_file::read_named_as("the printed graph", path)?;
     serde_json::from_str(&text).map_err(|error| {
         Error::invalid(format!(
             "{} is not a graph as `graph show --format json` prints it: {error}",

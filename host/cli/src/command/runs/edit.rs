@@ -46,7 +46,7 @@ pub(super) fn open(
 
 fn read_values(text: &str) -> Result<Map<String, Value>> {
     if !text.trim_start().starts_with(['{', '[', '"']) {
-        return inputs::gather(Some(Path::new(text)), Vec::new());
+        return inputs::read("values", Path::new(text));
     }
     match graph_core::json::parse_strict(text.trim(), 128) {
         Ok(Value::Object(values)) => Ok(values),

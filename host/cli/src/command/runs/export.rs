@@ -1,5 +1,6 @@
 //! `graph-host runs export`.
 
+use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use graph_host::archive;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
+use graph_host::home::is_stream;
 use graph_host::stores::Stores;
 use graph_host::{project, report};
 use graph_store::Holder;
@@ -48,7 +50,21 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         return Ok(Exit::Ok);
     };
     let failed = |error: &std::io::Error| Error::write("the file", path, error);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if is_stream(path) {
+        let file = File::options().write(true).open(path).map_err(|error| failed(&error))?;
+        let mut out = BufWriter::new(file);
+        let records = archive::write(&*store, &row, &identity, &mut out)?;
+        out.flush().map_err(|error| failed(&error))?;
+        context.output.note(format_args!(
+            "wrote run {run} to {}: {}",
+            project::shown(path),
+            report::counted(records, "record")
+        ));
+        return Ok(Exit::Ok);
+    }
+    // What a link leads to is replaced, not the link.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
     let records = {
         let mut out = BufWriter::new(file.as_file_mut());
@@ -58,7 +74,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     };
     file.as_file().sync_all().map_err(|error| failed(&error))?;
     let bytes = file.as_file().metadata().map_or(0, |found| found.len());
-    file.persist(path).map_err(|error| failed(&error.error))?;
+    file.persist(&target).map_err(|error| failed(&error.error))?;
     if context.output.is_json() {
         context.output.document(&json!({
             "run_id": run,

@@ -6,6 +6,7 @@ use graph_core::record::Place;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
+use graph_host::keys::signing_key;
 use graph_host::output::{self, styled};
 use graph_host::report;
 use graph_host::travel::{self, parse_place};
@@ -71,6 +72,10 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
 
 async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit> {
     let edit = args.edit.read()?;
+    if let Some(key) = args.sign_with.as_deref().filter(|_| args.go) {
+        // Before there is a fork.
+        signing_key(&context.home, key)?;
+    }
     let (store, run) = open(project, &args.run, context)?;
     let place = args.at.unwrap_or(Place::Newest);
     let done = travel::fork(&run, store, place, edit, args.run_id, context).await?;

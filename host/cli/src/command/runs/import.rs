@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         });
         Box::new(BufReader::new(open.map_err(|error| Error::read("the file", &args.file, &error))?))
     };
-    let archive = archive::read(&mut *file, given)?;
+    let archive = archive::read(&mut *file, given).map_err(|error| error.within(&args.file))?;
     // An id is taken, whichever store has it.
     if stores::any(project)
         && let Ok((_, _, row)) = Stores::to_read(project)?.find(&archive.row().run_id)

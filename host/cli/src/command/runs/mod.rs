@@ -76,7 +76,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let project = args.project.map_or_else(project::of_current_folder, Ok)?;
+    let project = project::named(args.project.as_deref())?;
     let stores = || Stores::to_read(&project);
     match args.action {
         Action::List(args) => list::run(args, &stores()?, context),

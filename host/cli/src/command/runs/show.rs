@@ -215,7 +215,7 @@ fn print(
                     .ok()
                     .and_then(|mode| mode.as_str().map(str::to_owned))
                     .unwrap_or_default(),
-                short_number(row.fuel)
+                short_number(told.fuel())
             )
         )
     ))?;

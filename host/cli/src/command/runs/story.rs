@@ -149,14 +149,9 @@ impl Story {
         hooks.collect()
     }
 
-    /// The run as it stands, as its own process would tell it.
-    pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
-        let newest = self.newest.as_ref();
-        let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
-        let inputs: Value = serde_json::from_str(&runs::snapshot(store, &inputs, "the inputs")?)
-            .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
-        let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
-        let mut fuel = newest.map_or(0, |newest| newest.fuel);
+    /// Fuel that the run has used, that of tasks whose superstep has not committed too.
+    pub(super) fn fuel(&self) -> u64 {
+        let mut fuel = self.newest.as_ref().map_or(0, |newest| newest.fuel);
         for record in &self.pending {
             if let Record::Hook(hook) = record
                 && hook.event != HookEvent::Error
@@ -164,9 +159,19 @@ impl Story {
                 fuel = fuel.max(hook.fuel_total);
             }
         }
+        self.uses().into_iter().fold(fuel, |fuel, (_, used)| fuel.saturating_add(used.1))
+    }
+
+    /// The run as it stands, as its own process would tell it.
+    pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
+        let newest = self.newest.as_ref();
+        let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
+        let inputs: Value = serde_json::from_str(&runs::snapshot(store, &inputs, "the inputs")?)
+            .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
+        let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
+        let fuel = self.fuel();
         for (node, used) in self.uses() {
             *executions.entry(node).or_default() += u64::from(used.0);
-            fuel = fuel.saturating_add(used.1);
         }
         executions.retain(|_, count| *count > 0);
         let mut cached = newest.map(|newest| newest.cached.clone()).unwrap_or_default();

@@ -89,6 +89,6 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
 
 /// Reads a public key from a file.
 pub(in crate::command) fn read_key(path: &Path) -> Result<VerifyingKey> {
-    let text = graph_host::text_file::read_as("the key file", path)?;
+    let text = graph_host::text_file::read_named_as("the key file", path)?;
     VerifyingKey::parse(&text).map_err(|error| Error::invalid(format!("{}: {error}", project::shown(path))))
 }
