@@ -1,7 +1,7 @@
 //! A case whose run is cut short after each of its persisted writes in turn, as a kill would, and then goes on from what
 //! is stored: it must come to what it comes to undisturbed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::graph::Durability;
 use graph_core::record::InterruptRecord;
@@ -129,6 +129,20 @@ impl Session<'_> {
         Ok(exits && summary.is_some_and(|summary| summary.status.is_end()))
     }
 
+    /// The paths of nodes whose child runs are history, under `exit`: of those, nothing is stored that came after the
+    /// last stop.
+    fn forgotten_children(&self) -> Result<BTreeSet<String>, String> {
+        if self.started.as_ref().is_none_or(|started| started.setup.durability != Durability::Exit) {
+            return Ok(BTreeSet::new());
+        }
+        let (mut history, mut open) = (BTreeSet::new(), BTreeSet::new());
+        for (namespace, path) in self.doubles.children_of(&self.run) {
+            let into = if self.store.is_history(&self.run, &namespace)? { &mut history } else { &mut open };
+            into.insert(path);
+        }
+        Ok(&history - &open)
+    }
+
     /// Performs an operation up to a persisted write, drops the driver there, and goes on from what is stored as
     /// whoever finds the run would. `None`: what the records ask first is for a later step of the script to answer.
     async fn perform_cut(
@@ -152,7 +166,18 @@ impl Session<'_> {
         let kept = if self.has_forgotten_children()? {
             performed
         } else {
-            gained(&dispatched, &performed, &recorded, &self.recorded()?)
+            let forgotten = self.forgotten_children()?;
+            let is_forgotten = |path: &str| {
+                let below = |child: &String| {
+                    path.strip_prefix(child.as_str()).is_some_and(|rest| rest.starts_with('/'))
+                };
+                forgotten.iter().any(below)
+            };
+            let mut known = self.recorded()?;
+            for (path, count) in performed.iter().filter(|(path, _)| is_forgotten(path)) {
+                known.insert(path.clone(), *count);
+            }
+            gained(&dispatched, &performed, &recorded, &known)
         };
         self.doubles.set_dispatches(kept);
         self.doubles.lose_children(&self.run, &self.store.task_dispatches(&self.run)?);
@@ -221,7 +246,7 @@ fn gained(
 fn differences(undisturbed: &Actual, actual: &Actual) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let (one, two) = (timeless(&undisturbed.result), timeless(&actual.result));
-    let keys: std::collections::BTreeSet<_> = one.keys().chain(two.keys()).collect();
+    let keys: BTreeSet<_> = one.keys().chain(two.keys()).collect();
     let (mut expected, mut seen) = (Map::new(), Map::new());
     for key in keys.into_iter().filter(|key| one.get(*key) != two.get(*key)) {
         expected.insert(key.clone(), one.get(key).cloned().unwrap_or_default());

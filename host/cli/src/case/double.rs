@@ -288,6 +288,13 @@ impl Doubles {
         }
     }
 
+    /// The child runs that have begun: their namespaces, each with the path of the node that started it.
+    pub(super) fn children_of(&self, run: &str) -> Vec<(String, String)> {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_run = counts.children.iter().filter(|((of, _), _)| of == run);
+        of_run.map(|((_, namespace), child)| (namespace.clone(), child.path.clone())).collect()
+    }
+
     /// The path of the node that started the child run in a namespace.
     pub(super) fn path_of_child(&self, run: &str, namespace: &str) -> Option<String> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

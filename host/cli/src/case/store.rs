@@ -8,7 +8,7 @@ use graph_core::record::{
     Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
 use graph_store::{
-    CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunUpdate, StorageError, Synchronous,
+    At, CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunUpdate, StorageError, Synchronous,
 };
 use tokio::sync::Notify;
 
@@ -77,6 +77,15 @@ impl CaseStore {
             }
         }
         Ok(dispatches)
+    }
+
+    /// Whether the records of a run say that a child run of it is history: they have the end of the superstep that the
+    /// child was a task of, or the run around it is history itself.
+    pub(super) fn is_history(&self, run: &str, namespace: &str) -> Result<bool, String> {
+        let Some((parent, superstep)) = place_of_child(namespace) else { return Ok(false) };
+        let newest = self.inner.checkpoint(run, parent, At::Latest).map_err(|error| error.to_string())?;
+        let is_over = newest.is_some_and(|newest| newest.step >= superstep);
+        Ok(is_over || self.is_history(run, parent)?)
     }
 
     /// How many dispatches the records of one namespace know of, by node or hook.
@@ -154,6 +163,13 @@ impl CaseStore {
 pub(super) fn task_of_child(namespace: &str) -> &str {
     let own = namespace.rfind('/').map_or(0, |at| at + 1);
     namespace[own..].find('@').map_or(namespace, |at| &namespace[..own + at])
+}
+
+/// The namespace around that of a child run, and the number of the superstep there that it is a task of.
+fn place_of_child(namespace: &str) -> Option<(&str, u64)> {
+    let (parent, own) = namespace.rsplit_once('/').unwrap_or(("", namespace));
+    let (superstep, _) = own.split_once('.')?;
+    Some((parent, superstep.parse().ok()?))
 }
 
 /// What a hook is called beside the nodes.

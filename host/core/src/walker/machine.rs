@@ -461,12 +461,6 @@ impl Walker {
         self.recovered = false;
         self.begin_counting();
         if self.setup.durability == Durability::Exit {
-            let tasks: Vec<Arc<str>> = self.pending.0.keys().cloned().collect();
-            for task in &tasks {
-                self.write_answers(now, task, fx);
-            }
-        }
-        if self.setup.durability == Durability::Exit {
             self.write_hooks(fx);
         }
         if let Some(error) = &error {

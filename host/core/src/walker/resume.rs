@@ -12,7 +12,7 @@ use super::machine::{Phase, illegal};
 use super::routes::Step;
 use super::setup::{CheckpointRef, HandleError, RestoreError, Restored, Setup};
 use super::superstep::Pending;
-use crate::graph::{Durability, Graph, NodeIndex};
+use crate::graph::{Graph, NodeIndex};
 use crate::parameters::Parameters;
 use crate::record::{
     AnswersRecord, Canonical, ErrorCode, InterruptRecord, PendingActivation, Record, Source, Status,
@@ -228,23 +228,15 @@ impl Walker {
         }
         self.interrupts.retain(|asked| !answered.contains_key(&task_of(&asked.id)));
         // Its task may fail before it goes on, and it has no other occasion to record this.
-        self.take_answers(now, answered, true, fx);
+        self.take_answers(now, answered, fx);
     }
 
-    fn take_answers(
-        &mut self,
-        now: Timestamp,
-        answered: BTreeMap<Arc<str>, Value>,
-        at_once: bool,
-        fx: &mut Vec<Effect>,
-    ) {
+    fn take_answers(&mut self, now: Timestamp, answered: BTreeMap<Arc<str>, Value>, fx: &mut Vec<Effect>) {
         for (task, answer) in answered {
             if let Some(left) = self.pending.0.get_mut(&task) {
                 left.answers.push(answer);
             }
-            if at_once {
-                self.write_answers(now, &task, fx);
-            }
+            self.write_answers(now, &task, fx);
         }
     }
 
@@ -290,13 +282,11 @@ impl Walker {
             self.take_inputs(now, &inputs, fx);
             return Ok(());
         }
-        self.take_answers(now, answered, self.setup.durability != Durability::Exit, fx);
+        self.take_answers(now, answered, fx);
         if !self.recovered {
             self.begin_counting();
         }
-        if self.setup.durability != Durability::Exit {
-            self.write_status(now, fx);
-        }
+        self.write_status(now, fx);
         self.phase = Phase::Ready;
         Ok(())
     }
@@ -327,7 +317,7 @@ impl Walker {
         self.count_used(left);
     }
 
-    pub(super) fn write_answers(&mut self, now: Timestamp, task: &Arc<str>, fx: &mut Vec<Effect>) {
+    fn write_answers(&mut self, now: Timestamp, task: &Arc<str>, fx: &mut Vec<Effect>) {
         let (Some(left), Some(last)) = (self.pending.0.get(task), &self.last) else { return };
         if left.answers.is_empty() {
             return;

@@ -18,8 +18,8 @@ use super::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
 use super::machine::{Phase, illegal};
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
-use crate::graph::Graph;
-use crate::record::{CacheEntry, Status};
+use crate::graph::{Durability, Graph};
+use crate::record::{CacheEntry, Record, Status};
 use crate::time::Timestamp;
 
 pub use cycles::{cycles, named};
@@ -37,6 +37,8 @@ pub struct RunTree {
     /// The records that were handed out and are not known to be persisted: by the tree's number, whose they are.
     sent: VecDeque<Sent>,
     persists: u64,
+    /// Under `durability: exit`: records that wait until the run at the top stops, in the order in which they count.
+    held: Vec<(Arc<str>, Box<Persist>)>,
     /// Under `durability: exit`: results that committed supersteps have left and that nothing has stored yet.
     results: BTreeMap<(Digest, String), CacheEntry>,
     /// The total of supersteps that a resume brought. It lets a child go on that is at its limit.
@@ -67,8 +69,6 @@ struct Child {
     timed_out: bool,
     /// Of what its params ask for, what is not done.
     warnings: Vec<String>,
-    /// Under `durability: exit`: its records, which wait for those of the run at the top.
-    held: Vec<Persist>,
 }
 
 impl RunTree {
@@ -83,6 +83,7 @@ impl RunTree {
             children: BTreeMap::new(),
             sent: VecDeque::new(),
             persists: 0,
+            held: Vec::new(),
             results: BTreeMap::new(),
             lifted: None,
         }
@@ -96,7 +97,7 @@ impl RunTree {
 
     /// Takes an event that happened at `now` and says what is to be done.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
-        if self.root.setup.graphs.is_empty() {
+        if self.root.setup.graphs.is_empty() && !self.is_stored_at_stops() {
             return self.root.handle(now, event);
         }
         let mut route = route::Route::new(now);
@@ -148,6 +149,7 @@ impl RunTree {
                 self.tell("", event, &mut route)?;
                 // What was under way is discarded, and its child runs with it.
                 self.children.clear();
+                self.held.clear();
             }
             Event::Started
             | Event::Forked(_)
@@ -182,6 +184,7 @@ impl RunTree {
             if anew {
                 // What was under way is discarded, and its child runs with it.
                 self.children.clear();
+                self.held.clear();
             }
             return Ok(());
         }
@@ -252,8 +255,9 @@ impl RunTree {
         self.root.merged_inputs(new)
     }
 
-    /// Forgets the child runs of supersteps that have committed.
+    /// Forgets the child runs of supersteps that have committed, and what of them waits to be stored.
     fn forget(&mut self, committed: &BTreeSet<Arc<str>>) {
+        let before = self.children.len();
         for parent in committed {
             let Ok(walker) = self.walker_mut(parent) else { continue };
             let (step, ended) = (walker.step, walker.end.is_some());
@@ -264,6 +268,37 @@ impl RunTree {
                 !ended && number.is_some_and(|number| number > step)
             });
         }
+        if committed.iter().any(|namespace| namespace.is_empty()) {
+            // It has taken up what a resume has brought.
+            self.held.clear();
+        } else if self.children.len() < before {
+            self.forget_held();
+        }
+    }
+
+    /// Drops the records that wait and are of child runs that are history. What a resume has brought for them stays with
+    /// the word that the run at the top goes on: that word alone would have it go on without.
+    fn forget_held(&mut self) {
+        let (children, mut brought) = (&self.children, self.brought());
+        self.held.retain(|(namespace, _)| {
+            let is_brought = brought > 0;
+            brought = brought.saturating_sub(1);
+            is_brought || namespace.is_empty() || children.contains_key(namespace)
+        });
+    }
+
+    /// How many of the records that wait are what a resume has brought: those up to the word that the run at the top goes
+    /// on.
+    fn brought(&self) -> usize {
+        let goes_on = |(namespace, persist): &(Arc<str>, Box<Persist>)| {
+            namespace.is_empty() && matches!(persist.record, Record::Status(_))
+        };
+        self.held.iter().position(goes_on).map_or(0, |at| at + 1)
+    }
+
+    /// Whether nothing of the run is stored but where it stops.
+    fn is_stored_at_stops(&self) -> bool {
+        self.root.setup.durability == Durability::Exit
     }
 }
 

@@ -306,15 +306,9 @@ impl Simulation {
 
     pub(super) fn tell(&mut self, event: Event) -> Result<(), HandleError> {
         self.events.push(event.clone());
-        let is_resume = matches!(event, Event::Resumed(_));
         let effects = self.walker.handle(Timestamp(1), event)?;
-        // What a resume brings is one commit, and so is what is stored only once a run stops: it is stored as a whole, or
-        // not at all.
-        let whole = match (self.durability, is_resume) {
-            (Durability::Exit, _) => effects.len(),
-            (_, true) => effects.iter().position(goes_on).map_or(0, |at| at + 1),
-            (_, false) => 0,
-        };
+        // What a resume brings is stored as a whole, or not at all, together with the word that the run goes on.
+        let whole = effects.iter().position(goes_on).map_or(0, |at| at + 1);
         if self.budget < whole {
             self.budget = 0;
         }
@@ -542,7 +536,8 @@ fn hits(notice: &Notice) -> usize {
 /// Whether an effect records that the run at the top goes on.
 fn goes_on(effect: &Effect) -> bool {
     matches!(effect, Effect::Persist(persist)
-        if matches!(&persist.record, Record::Status(status) if status.namespace.is_empty()))
+        if matches!(&persist.record, Record::Status(status)
+            if status.namespace.is_empty() && status.status == Status::Running))
 }
 
 /// Answers to everything that is asked; static interrupts need none.

@@ -91,7 +91,6 @@ impl RunTree {
             timed_by_node,
             timed_out: false,
             warnings,
-            held: Vec::new(),
         };
         self.children.insert(Arc::clone(&namespace), child);
         match self.tell(&namespace, Event::Started, route) {

@@ -28,6 +28,12 @@ pub(super) fn task_of_child(namespace: &str) -> &str {
     namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at])
 }
 
+/// Whether a run is below another one, at any level; the one at the top is below none.
+pub(super) fn is_below(namespace: &str, other: &str) -> bool {
+    let below = namespace.strip_prefix(other).unwrap_or_default();
+    if other.is_empty() { !below.is_empty() } else { below.starts_with('/') }
+}
+
 /// Whether the run in a namespace is a child of the superstep that follows a checkpoint: all others are history.
 pub fn is_child_of(namespace: &str, parent: &Checkpoint) -> bool {
     let task = task_of_child(namespace);
@@ -57,6 +63,22 @@ pub(in crate::walker) fn graph_of<'g>(graphs: &'g Graphs, item: &str) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn below_is_what_is_inside() {
+        for (namespace, other, below) in [
+            ("3.0", "", true),
+            ("3.0@4/1.0", "", true),
+            ("", "", false),
+            ("3.0/1.2", "3.0", true),
+            ("3.0", "3.0", false),
+            ("3.0", "3.0/1.2", false),
+            ("3.01/1.2", "3.0", false),
+            ("3.0@4/1.0", "3.0", false),
+        ] {
+            assert_eq!(is_below(namespace, other), below, "{namespace} below {other}");
+        }
+    }
 
     #[test]
     fn a_child_is_named_after_its_task() {

@@ -60,7 +60,7 @@ impl RunTree {
         }
         let status = if asked.is_empty() { self.root.status } else { self.summary().status };
         // A run that was cut short has yet to stop at the pauses of its child runs: nobody has been told of them.
-        let was_told = !self.root.recovered;
+        let was_told = !self.root.recovered && self.root.status != Status::Running;
         let passes_all = was_told && asked.is_empty() && !matches!(answers, Answers::ById(_));
         let resolved = resolve(&asked, &passive, status, answers)?;
         let mut given = Given::new();
@@ -97,6 +97,11 @@ impl RunTree {
                 left.woken = true;
             }
         }
+    }
+
+    /// Whether something has come for one of the child runs that the run at the top waits for.
+    pub(super) fn goes_on_below(&self) -> bool {
+        self.root.pending.suspended().any(|task| self.has_more(&child_namespace(&self.root, task)))
     }
 
     /// Whether a child run, or one below it, has something to go on with. A run that was never stored begins.

@@ -9,7 +9,7 @@ use super::super::setup::{Identity, RestoreError, Restored, Setup};
 use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use super::{Child, RunTree};
 use crate::graph::Graph;
-use crate::record::Accepted;
+use crate::record::{Accepted, Status};
 
 /// What was read from a store, to restore a tree of runs from.
 #[derive(Clone, Debug)]
@@ -51,6 +51,10 @@ impl RunTree {
         children.sort_by(|one, other| one.namespace.cmp(&other.namespace));
         for child in children {
             tree.restore_child(child, accept_changes, &accepted)?;
+        }
+        if tree.root.status == Status::Interrupted && tree.goes_on_below() {
+            // A resume has begun: what it has answered can go on without another answer.
+            tree.root.status = Status::Running;
         }
         Ok(tree)
     }
@@ -126,7 +130,6 @@ impl RunTree {
             timed_by_node: false,
             timed_out: false,
             warnings: Vec::new(),
-            held: Vec::new(),
         };
         self.children.insert(namespace.as_str().into(), child);
         Ok(())

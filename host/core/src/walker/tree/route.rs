@@ -1,15 +1,16 @@
 //! The way of effects: from the walker that asks for something to the driver, or to another walker of the tree.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::super::event::{Effect, Event, Notice, Persist, PersistId, TimerId};
 use super::super::machine::illegal;
 use super::super::setup::HandleError;
-use super::names::{child_namespace, graph_of};
+use super::names::{child_namespace, graph_of, is_below};
 use super::{RunTree, Sent};
-use crate::graph::{Durability, ItemType, Primary};
-use crate::record::{CacheEntry, Record};
+use crate::graph::{ItemType, Primary};
+use crate::record::{CacheEntry, Record, Status};
 use crate::time::Timestamp;
 
 /// Effects on their way.
@@ -141,56 +142,69 @@ impl RunTree {
         Ok(())
     }
 
-    /// Gives a record its place in the order of all. Under `durability: exit` the records of a child wait for those of the
-    /// run at the top: nothing of a run is stored before it stops. They follow the checkpoint that they are under. What
-    /// supersteps leave for later tasks comes with the first checkpoint of all: a run that goes on finds the same there.
-    fn hand_out(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, route: &mut Route) {
-        if self.root.setup.durability == Durability::Exit {
-            let results = std::mem::take(&mut persist.results);
-            self.keep_until_stored(results);
-            if !namespace.is_empty() {
-                route.taken.push((Arc::clone(namespace), persist.id));
-                if let Some(child) = self.children.get_mut(namespace) {
-                    child.held.push(*persist);
-                }
-                return;
-            }
-            let committed = std::mem::take(&mut route.committed);
-            self.forget(&committed);
-            let (first, last) = match persist.record {
-                Record::Checkpoint(_) => (Some(persist), None),
-                _ => (None, Some(persist)),
-            };
-            if let Some(mut checkpoint) = first {
-                checkpoint.results = std::mem::take(&mut self.results).into_values().collect();
-                self.number(namespace, checkpoint, true, route);
-            }
-            let held: Vec<(Arc<str>, Vec<Persist>)> = self
-                .children
-                .iter_mut()
-                .map(|(namespace, child)| (Arc::clone(namespace), std::mem::take(&mut child.held)))
-                .collect();
-            for (namespace, records) in held {
-                for mut record in records {
-                    // Where the run at the top stands as before, what is left of committed supersteps is of its child runs.
-                    if matches!(record.record, Record::Checkpoint(_)) && !self.results.is_empty() {
-                        record.results = std::mem::take(&mut self.results).into_values().collect();
-                    }
-                    self.number(&namespace, Box::new(record), false, route);
-                }
-            }
-            if let Some(record) = last {
-                self.number(namespace, record, true, route);
-            }
-            return;
+    /// Gives a record its place in the order of all. Under `durability: exit` records wait until the run at the top stops:
+    /// nothing of it is stored before. What a resume brings, and that the run goes on with it, waits with them, so that
+    /// wherever the records are cut off, those that are stored say how far the run has got.
+    fn hand_out(&mut self, namespace: &Arc<str>, persist: Box<Persist>, route: &mut Route) {
+        if !self.is_stored_at_stops() {
+            return self.number(namespace, persist, route);
         }
-        self.number(namespace, persist, true, route);
+        let committed = std::mem::take(&mut route.committed);
+        self.forget(&committed);
+        if !namespace.is_empty() {
+            route.taken.push((Arc::clone(namespace), persist.id));
+        }
+        let goes_on = match &persist.record {
+            Record::Answers(_) => true,
+            Record::Status(status) => status.status == Status::Running,
+            Record::Checkpoint(_) | Record::Task(_) | Record::Hook(_) => false,
+        };
+        self.hold(namespace, persist);
+        if namespace.is_empty() && !goes_on {
+            self.hand_out_held(route);
+        }
+    }
+
+    /// Keeps a record until the run at the top stops. A checkpoint that is made only as its run stops is the one that the
+    /// child runs of the superstep after it are under, and has its place before their records.
+    fn hold(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>) {
+        let results = std::mem::take(&mut persist.results);
+        self.keep_until_stored(results);
+        let at = match &persist.record {
+            Record::Checkpoint(_) if self.has_children(namespace) => {
+                let from = self.brought();
+                let below = self.held[from..].iter().position(|(of, _)| is_below(of, namespace));
+                below.map(|at| from + at)
+            }
+            _ => None,
+        };
+        self.held.insert(at.unwrap_or(self.held.len()), (Arc::clone(namespace), persist));
+    }
+
+    fn has_children(&self, namespace: &str) -> bool {
+        if namespace.is_empty() {
+            return !self.children.is_empty();
+        }
+        let first = format!("{namespace}/");
+        let first = (Bound::Included(first.as_str()), Bound::Unbounded);
+        self.children.range::<str, _>(first).next().is_some_and(|(name, _)| is_below(name, namespace))
+    }
+
+    /// Hands out what waits. What supersteps leave for later tasks comes with the first checkpoint of all: a run that goes
+    /// on finds the same there.
+    fn hand_out_held(&mut self, route: &mut Route) {
+        for (namespace, mut persist) in std::mem::take(&mut self.held) {
+            if matches!(persist.record, Record::Checkpoint(_)) {
+                persist.results = std::mem::take(&mut self.results).into_values().collect();
+            }
+            self.number(&namespace, persist, route);
+        }
     }
 
     /// Under `durability: exit` what supersteps leave for later tasks is stored with the run at the top, whatever becomes
     /// of the run that it is of.
     fn take_results(&mut self, namespace: &str) {
-        if self.root.setup.durability == Durability::Exit
+        if self.is_stored_at_stops()
             && let Ok(walker) = self.walker_mut(namespace)
         {
             let results = std::mem::take(&mut walker.results);
@@ -203,10 +217,11 @@ impl RunTree {
         self.results.extend(results.into_iter().map(placed));
     }
 
-    fn number(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, told: bool, route: &mut Route) {
+    fn number(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, route: &mut Route) {
         self.persists += 1;
         let id = PersistId(self.persists);
-        if told {
+        // Who has its records held back takes them for persisted already.
+        if namespace.is_empty() || !self.is_stored_at_stops() {
             self.sent.push_back(Sent { id, namespace: Arc::clone(namespace), own: persist.id });
         }
         persist.id = id;
