@@ -21,6 +21,7 @@ mod pins;
 mod place;
 mod reach;
 mod readme;
+mod registry;
 mod replay;
 mod server;
 mod sessions;

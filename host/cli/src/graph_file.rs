@@ -9,6 +9,7 @@ use graph_core::trust::{TextRefusal, TextStanding, TrustStore, verify_text};
 
 use crate::context::now;
 use crate::error::{Error, Result};
+use crate::installed;
 use crate::items::{FindError, Found, Places, id_of_graph};
 use crate::output::{self, printable, styled};
 use crate::project;
@@ -47,6 +48,9 @@ impl GraphFile {
         let standing = verify_text(id, &text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
             return Err(wrongly_signed(path, refusal));
+        }
+        if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(path) {
+            return Err(installed::without_signature(path));
         }
         let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
         let path = path.to_path_buf();

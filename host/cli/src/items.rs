@@ -16,6 +16,7 @@ use crate::context::now;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::home::Home;
+use crate::installed;
 use crate::output::printable;
 use crate::project::{self, MARK};
 
@@ -363,7 +364,8 @@ pub fn read_component(path: &Path) -> Result<Arc<[u8]>> {
     Ok(bytes.into())
 }
 
-/// Reads a component and lets it in: signed by a trusted key, or, where the user allows it, not signed at all.
+/// Reads a component and lets it in: signed by a trusted key, or, where the user allows it and it was not pulled, not
+/// signed at all.
 pub fn verify(
     item: &str,
     path: &Path,
@@ -379,6 +381,9 @@ pub fn verify(
     };
     let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);
     match verified {
+        Err(VerifyError::Unsigned { .. }) if installed::is_pulled(path) => {
+            Err(installed::without_signature(path))
+        }
         Err(VerifyError::Unsigned { .. }) if allow_unsigned => {
             VerifiedComponent::under_development(bytes, item).map_err(|error| refused(&error))
         }

@@ -77,7 +77,13 @@ impl Scene {
         let places = Places::new(&sources.items, here.as_deref(), &context.home);
         let (path, _) = locate(graph, &places)?;
         let around = absolute(&path);
-        let project = sources.project.clone().or_else(|| around.parent().and_then(project::nearest));
+        // A graph of the user's space, as one that was pulled, is used in the project around the current folder.
+        let own = if around.starts_with(absolute(context.home.root())) {
+            here
+        } else {
+            around.parent().and_then(project::nearest)
+        };
+        let project = sources.project.clone().or(own);
         let places = Places::new(&sources.items, project.as_deref(), &context.home);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
             // An item of the project around the current folder, where there is another one around it.

@@ -13,6 +13,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
 
 use crate::error::Error;
+use crate::installed;
 use crate::items::{FindError, ItemFile, Places, Space, judged};
 use crate::project;
 use crate::text_file;
@@ -165,6 +166,9 @@ impl Texts {
         let standing = verify_text(&file.id, &text, &self.trust, judged(self.recorded));
         if let TextStanding::Invalid(refusal) = standing {
             return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
+        }
+        if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(&file.path) {
+            return Err(TextError::Unread(installed::without_signature(&file.path)));
         }
         let format = format_of(&file.path);
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;

@@ -5,9 +5,13 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
+use graph_core::document;
 use graph_core::trust::{
     KeyId, LogEntry, LogError, LogEvent, Standing, TextStanding, VerifiedComponent, peek_log, read_log,
+    unsigned_text,
 };
+use graph_registry::artifact::Kind;
+use graph_registry::pull::{Pulled, PulledContent};
 
 use crate::context::now;
 use crate::error::{Error, Result};
@@ -113,6 +117,25 @@ impl TrustLog {
     /// A component that became known while a run was under way.
     pub fn accept_component(&self, component: &VerifiedComponent) -> Result<()> {
         self.add(vec![of_component(component)])
+    }
+
+    /// What was pulled.
+    pub fn accept_pulled(&self, pulled: &Pulled) -> Result<()> {
+        let entry = match &pulled.content {
+            PulledContent::Component { component, .. } => of_component(component),
+            PulledContent::Text { text, extension, .. } => {
+                let (id, kind) = (&pulled.id, pulled.kind);
+                // As a run that uses it will say.
+                let (item, digest) = if kind == Kind::Graph {
+                    (format!("graph {id}"), document::load(id, text, id)?.graph.digest)
+                } else {
+                    let digest = Digest::of_bytes(unsigned_text(text).as_bytes());
+                    (format!("{} {id}.{extension}", kind.as_str()), digest)
+                };
+                accepted(item, digest, vec![pulled.key.id])
+            }
+        };
+        self.add(vec![entry])
     }
 
     /// A change of the user's trust store.

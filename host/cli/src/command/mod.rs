@@ -10,13 +10,17 @@ mod explain;
 mod graph;
 mod inspect;
 mod keys;
+mod lock;
 mod new;
 mod number;
 mod observe;
+mod publish;
+mod pull;
 mod replay;
 mod resume;
 mod run;
 mod runs;
+mod search;
 mod sign;
 mod test;
 mod trust;
@@ -49,6 +53,10 @@ pub(crate) enum Command {
     Trust(trust::Args),
     Sign(sign::Args),
     Verify(verify::Args),
+    Publish(publish::Args),
+    Pull(pull::Args),
+    Lock(lock::Args),
+    Search(search::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -83,6 +91,10 @@ impl Command {
             Self::Trust(args) => trust::run(args, context),
             Self::Sign(args) => sign::run(&args, context),
             Self::Verify(args) => verify::run(&args, context),
+            Self::Publish(args) => publish::run(args, context),
+            Self::Pull(args) => pull::run(&args, context),
+            Self::Lock(args) => lock::run(&args, context),
+            Self::Search(args) => search::run(&args, context),
             Self::Doctor(args) => doctor::run(&args, context),
             Self::Completions(args) => completions::run(&args, context),
         }

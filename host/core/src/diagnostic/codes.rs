@@ -12,6 +12,7 @@
 //! | `GH07xx` | the trust store |
 //! | `GH08xx` | cases |
 //! | `GH09xx` | knowledge and directives |
+//! | `GH10xx` | lockfiles |
 
 use std::fmt;
 
@@ -535,6 +536,20 @@ Steps that are not XML belong below the fence.";
     Greet {input:who}.
 
 Declare the input, or correct the name.";
+    LOCK_ENTRY = "GH1001", "an entry of the lockfile cannot be read",
+"`graph-host.lock` says for each item that was pulled what it was, to the byte. It is written by `graph-host pull` and \
+`graph-host lock`, and an entry that was changed by hand, or came out of a merge, may not hold together any more.
+
+    tools:
+      \"acme/fetch\":
+        kind: component
+        reference: \"oci://registry.example/acme/fetch:1.2.0\"
+        version: \"1.2.0\"
+        manifest: \"sha256:…\"       # the whole digest: 64 hexadecimal digits
+        digest: \"sha256:…\"
+        key: \"…\"
+
+Take the entry out and pull the item again, or take the file over from where it was whole.";
 }
 
 #[cfg(test)]

@@ -1,0 +1,168 @@
+//! `graph-host lock`: which artifacts a project depends on, to the byte.
+
+use std::path::PathBuf;
+
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::installed::{self, Origin};
+use graph_host::output::{BAD, BOLD, DIM, GOOD, styled};
+use graph_host::registry::{Brought, LockFile, Network, Puller, reference};
+use graph_host::{project, trust};
+use graph_registry::lock::{Allowed, Locked};
+use graph_registry::reference::Reference;
+use serde_json::{Value, json};
+
+/// Write down what references stand for, to the byte
+///
+/// Without a REF, what is locked is looked up anew: a tag that stands for a higher version now is taken over. Nothing is
+/// installed; `graph-host pull` restores what is locked.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// `oci://host/repository:tag`, or `oci-layout:DIR:name`
+    #[arg(value_name = "REF", conflicts_with = "check")]
+    references: Vec<String>,
+    /// Change nothing, and end with exit code 8 if a tag stands for something else than what is locked, or if something else
+    /// is installed
+    #[arg(long)]
+    check: bool,
+    /// Take over what a tag stands for now, though it is the same version with other bytes
+    #[arg(long)]
+    accept_moved: bool,
+    /// Take over a version that is older
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Trust the keys of this file too
+    #[arg(long, value_name = "FILE")]
+    trust: Vec<PathBuf>,
+    #[command(flatten)]
+    network: Network,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let store = trust::load(&context.home, &args.trust, context.output)?;
+    let puller = Puller { options: args.network.options(), trust: &store };
+    let lock = LockFile::of_current_folder()?;
+    if args.references.is_empty() && lock.lock.is_empty() {
+        let path = project::shown(lock.path());
+        let reason = if lock.path().exists() { "has nothing in it" } else { "is not there" };
+        return Err(Error::usage(format!("nothing is named to be locked, and {path} {reason}"))
+            .help("name what to lock: graph-host lock oci://host/repository:tag"));
+    }
+    if args.check { check(&lock, &puller, context) } else { update(args, lock, &puller, context) }
+}
+
+fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit> {
+    let allowed = Allowed { downgrade: args.allow_downgrade, higher: true, moved: args.accept_moved };
+    let references: Vec<Reference> = if args.references.is_empty() {
+        lock.lock.iter().map(|(_, locked)| lock.resolved(locked).reference).collect()
+    } else {
+        args.references.iter().map(|text| reference(text)).collect::<Result<_>>()?
+    };
+    let mut changes = Vec::new();
+    for reference in references {
+        for one in puller.with_items(&reference)? {
+            let held = lock.get(one.pulled.kind.item_type(), &one.pulled.id);
+            if let Some(held) = &held {
+                one.follows(held, "locked", allowed)?;
+            }
+            lock.insert(&one);
+            changes.push((one, held));
+        }
+    }
+    changes.sort_by(|(one, _), (other, _)| one.pulled.id.cmp(&other.pulled.id));
+    changes.dedup_by(|(one, _), (other, _)| {
+        (one.pulled.kind, &one.pulled.id) == (other.pulled.kind, &other.pulled.id)
+    });
+    let written = lock.write()?;
+    let document = json!({
+        "lockfile": lock.path().display().to_string(),
+        "changed": written,
+        "locked": changes.iter().map(|(one, held)| to_json(one, held.as_ref())).collect::<Vec<_>>(),
+    });
+    context.output.show(&document, || {
+        let mut lines: Vec<_> = changes.iter().map(|(one, held)| render(one, held.as_ref())).collect();
+        let what = if written { "locked" } else { "unchanged" };
+        lines.push(format!("{} {}", styled(GOOD, what), project::shown(lock.path())));
+        lines.join("\n")
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// Whether every tag still stands for what is locked, and what is installed is that.
+fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit> {
+    let root = context.home.installed();
+    let mut rows = Vec::new();
+    for (id, locked) in lock.lock.iter() {
+        let locked = lock.resolved(locked);
+        let mut problems = Vec::new();
+        match puller.one(&locked.reference, Some(id)) {
+            Ok(one) => {
+                if let Err(error) = one.follows(&locked, "locked", Allowed::default()) {
+                    problems.push(error.message().to_owned());
+                } else if one.pulled.manifest != locked.manifest {
+                    problems.push(format!(
+                        "{} is {} now, locked is {}",
+                        locked.reference, one.pulled.manifest, locked.manifest
+                    ));
+                }
+            }
+            Err(error) if matches!(error.exit(), Exit::Integrity | Exit::NotFound) => {
+                problems.push(error.message().to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+        let there = installed::origin(&root, locked.kind.item_type(), id)?;
+        if let Some(there) =
+            there.as_ref().and_then(Origin::locked).filter(|it| it.manifest != locked.manifest)
+        {
+            problems.push(format!(
+                "{} {} is installed, locked is {} {}",
+                there.version, there.manifest, locked.version, locked.manifest
+            ));
+        }
+        rows.push((id.to_owned(), problems));
+    }
+    let holds = rows.iter().all(|(_, problems)| problems.is_empty());
+    let items: Vec<_> = rows.iter().map(|(id, problems)| json!({ "id": id, "problems": problems })).collect();
+    let document = json!({ "lockfile": lock.path().display().to_string(), "holds": holds, "items": items });
+    context.output.show(&document, || {
+        let line = |(id, problems): &(String, Vec<String>)| {
+            if problems.is_empty() {
+                return format!("{} {id}", styled(GOOD, "✓"));
+            }
+            let told: Vec<_> = problems
+                .iter()
+                .map(|problem| format!("\n  {}", graph_host::output::printable(problem)))
+                .collect();
+            format!("{} {id}{}", styled(BAD, "✗"), told.concat())
+        };
+        rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(if holds { Exit::Ok } else { Exit::Integrity })
+}
+
+fn to_json(one: &Brought, before: Option<&Locked>) -> Value {
+    json!({
+        "id": one.pulled.id,
+        "kind": one.pulled.kind,
+        "version": one.pulled.version,
+        "reference": one.reference.to_string(),
+        "manifest": one.pulled.manifest,
+        "digest": one.pulled.digest,
+        "key_id": one.pulled.key.id,
+        "before": before.map(|held| json!({ "version": held.version, "manifest": held.manifest })),
+    })
+}
+
+fn render(one: &Brought, before: Option<&Locked>) -> String {
+    let before = before.filter(|held| held.manifest != one.pulled.manifest);
+    let before = before.map(|held| format!(", before {} {}", held.version, held.manifest.short()));
+    format!(
+        "{} {} {}{}",
+        styled(BOLD, &one.pulled.id),
+        one.pulled.version,
+        styled(DIM, one.pulled.manifest),
+        before.unwrap_or_default()
+    )
+}

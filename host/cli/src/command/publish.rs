@@ -1,0 +1,106 @@
+//! `graph-host publish`: items into a registry, or into a directory that can be carried to one.
+
+use std::path::PathBuf;
+
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::items::Places;
+use graph_host::output::{BOLD, DIM, GOOD, styled};
+use graph_host::publishing::{Outcome, Publisher, Said, epoch, split};
+use graph_host::registry::{Network, Puller, reference};
+use graph_host::{project, trust};
+use serde_json::{Value, json};
+
+/// Publish signed items in an OCI registry or an image-layout directory
+///
+/// Where to is the last word: `oci://host/repository:tag` or `oci-layout:DIR:name` for one item. Without tag or name it is a
+/// place for many, below which an item goes by its id and version: `oci://host/team` and `acme/fetch` 1.2.0 come to
+/// `oci://host/team/acme/fetch:1.2.0`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Files or item ids, and where to
+    #[arg(required = true, num_args = 1.., value_names = ["ITEM", "REF"])]
+    words: Vec<String>,
+    /// Publish what a graph's nodes name along with it, so that one pull brings it all
+    #[arg(long)]
+    with_items: bool,
+    /// The item that a file is, where its place does not say it
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// The version of a text that does not say its own
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// Move a tag that is a version and stands for other bytes already
+    #[arg(long)]
+    force: bool,
+    /// Trust the keys of this file too
+    #[arg(long, value_name = "FILE")]
+    trust: Vec<PathBuf>,
+    /// A folder in which items are looked for first
+    #[arg(long, value_name = "DIR")]
+    items: Vec<PathBuf>,
+    #[command(flatten)]
+    network: Network,
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let (names, to) = split(args.words)?;
+    let to = reference(&to)?;
+    let one_of_many = names.len() > 1 || args.with_items;
+    if one_of_many && to.names_one() {
+        return Err(Error::usage(format!("{to} is a place for one item"))
+            .help("leave the tag away: each item then goes below it by its id and version"));
+    }
+    if names.len() > 1 && (args.id.is_some() || args.version.is_some()) {
+        return Err(Error::usage("`--id` and `--version` are about one item, and several are named"));
+    }
+    let store = trust::load(&context.home, &args.trust, context.output)?;
+    let project = project::nearest(&project::current_folder()?);
+    let places = Places::new(&args.items, project.as_deref(), &context.home);
+    let puller = Puller { options: args.network.options(), trust: &store };
+    let publisher =
+        Publisher { places: &places, trust: &store, puller: &puller, force: args.force, epoch: epoch()? };
+    let said = Said { id: args.id.as_deref(), version: args.version.as_deref() };
+    // All are checked before the first one leaves.
+    let ready = names.iter().map(|name| publisher.find(name, said)).collect::<Result<Vec<_>>>()?;
+    let mut outcomes = Vec::new();
+    for item in ready {
+        if args.with_items {
+            outcomes.extend(publisher.publish_all(item, &to)?);
+        } else {
+            outcomes.push(publisher.publish(&item, &to)?);
+        }
+    }
+    let document = json!({ "published": outcomes.iter().map(to_json).collect::<Vec<_>>() });
+    context.output.show(&document, || outcomes.iter().map(render).collect::<Vec<_>>().join("\n"))?;
+    Ok(Exit::Ok)
+}
+
+fn to_json(outcome: &Outcome) -> Value {
+    json!({
+        "id": outcome.id,
+        "kind": outcome.kind,
+        "version": outcome.version,
+        "reference": outcome.reference.to_string(),
+        "manifest": outcome.published.manifest,
+        "was_there": outcome.published.was_there,
+        "replaced": outcome.published.replaced,
+    })
+}
+
+fn render(outcome: &Outcome) -> String {
+    let published = &outcome.published;
+    let what = if published.was_there { "already there" } else { "published" };
+    let moved = published.replaced.map(|before| format!(", in place of {}", before.short()));
+    format!(
+        "{} {} {} {}\n  {} {}{}",
+        styled(GOOD, what),
+        outcome.kind.as_str(),
+        styled(BOLD, &outcome.id),
+        outcome.version,
+        outcome.reference,
+        styled(DIM, published.manifest),
+        moved.unwrap_or_default(),
+    )
+}

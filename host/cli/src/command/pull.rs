@@ -1,0 +1,177 @@
+//! `graph-host pull`: items from a registry or a directory, let in by their signatures, into the installed space.
+
+use std::path::{Path, PathBuf};
+
+use graph_core::record::ErrorCode;
+use graph_host::context::Context;
+use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
+use graph_host::installed::{self, Origin};
+use graph_host::output::{BOLD, DIM, GOOD, styled};
+use graph_host::registry::{Brought, LockFile, Network, Puller, reference};
+use graph_host::trust_log::TrustLog;
+use graph_host::{project, trust};
+use graph_registry::lock::Allowed;
+use graph_registry::reference::Reference;
+use serde_json::{Value, json};
+
+/// Pull signed items from OCI registries or image-layout directories
+///
+/// Each has to be signed by a key that you trust for it. What a graph was published with comes along. What was pulled is
+/// written down in `graph-host.lock`; without a REF, exactly what stands there is restored.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// `oci://host/repository:tag`, or `oci-layout:DIR:name`; `@sha256:…` pins either
+    #[arg(value_name = "REF")]
+    references: Vec<String>,
+    /// Pull into this folder, as DIR/tools/ID.wasm, and not into your space
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+    /// Take a version that is older than the one that is locked or installed
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Leave the lockfile as it is
+    #[arg(long)]
+    no_lock: bool,
+    /// Trust the keys of this file too
+    #[arg(long, value_name = "FILE")]
+    trust: Vec<PathBuf>,
+    #[command(flatten)]
+    network: Network,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let store = trust::load(&context.home, &args.trust, context.output)?;
+    let puller = Puller { options: args.network.options(), trust: &store };
+    let mut lock = LockFile::of_current_folder()?;
+    let root = args.into.clone().unwrap_or_else(|| context.home.installed());
+    let allowed = Allowed { downgrade: args.allow_downgrade, ..Allowed::default() };
+    let brought = if args.references.is_empty() {
+        restore(&lock, &puller)?
+    } else {
+        let references = args.references.iter().map(|text| reference(text)).collect::<Result<Vec<_>>>()?;
+        bring(&references, &lock, &puller, allowed)?
+    };
+    if args.into.is_none() || !args.references.is_empty() {
+        for one in &brought {
+            follows_installed(one, &root, allowed)?;
+        }
+    }
+    // All of it has been let in: now it is written.
+    if args.into.is_none() {
+        installed::mark(&root)?;
+    }
+    let log = TrustLog::of(&context.home);
+    let mut done = Vec::new();
+    for one in &brought {
+        log.accept_pulled(&one.pulled)?;
+        done.push((one, installed::install(&root, &one.pulled, &one.reference)?));
+        if !args.no_lock && !args.references.is_empty() {
+            lock.insert(one);
+        }
+    }
+    let locked = !args.no_lock && !args.references.is_empty() && lock.write()?;
+    let pulled: Vec<_> =
+        done.iter().map(|(one, placed)| to_json(one, &placed.path, placed.was_there)).collect();
+    let lockfile = locked.then(|| lock.path().display().to_string());
+    context.output.show(&json!({ "pulled": pulled, "lockfile": lockfile }), || {
+        let mut lines: Vec<_> =
+            done.iter().map(|(one, placed)| render(one, &placed.path, placed.was_there)).collect();
+        if locked {
+            lines.push(format!("{} {}", styled(GOOD, "locked"), project::shown(lock.path())));
+        }
+        lines.join("\n")
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// Brings what is named, as far as it follows what is locked.
+fn bring(
+    references: &[Reference],
+    lock: &LockFile,
+    puller: &Puller<'_>,
+    allowed: Allowed,
+) -> Result<Vec<Brought>> {
+    let mut all = Vec::new();
+    for reference in references {
+        for one in puller.with_items(reference)? {
+            if let Some(held) = lock.get(one.pulled.kind.item_type(), &one.pulled.id) {
+                one.follows(&held, "locked", allowed)?;
+            }
+            all.push(one);
+        }
+    }
+    Ok(all)
+}
+
+/// Brings exactly what is locked, by digest: where a tag points now does not matter.
+fn restore(lock: &LockFile, puller: &Puller<'_>) -> Result<Vec<Brought>> {
+    if lock.lock.is_empty() {
+        let path = project::shown(lock.path());
+        let reason = if lock.path().exists() { "has nothing in it" } else { "is not there" };
+        return Err(Error::usage(format!("nothing is named to be pulled, and {path} {reason}"))
+            .help("name what to pull: graph-host pull oci://host/repository:tag"));
+    }
+    let mut all = Vec::new();
+    for (id, locked) in lock.lock.iter() {
+        let locked = lock.resolved(locked);
+        let mut one = puller.one(&locked.reference.pinned(locked.manifest), Some(id))?;
+        one.reference = locked.reference.clone();
+        one.follows(&locked, "locked", Allowed::default())?;
+        if locked != one.locked() {
+            return Err(Error::of_run(
+                ErrorCode::Integrity,
+                format!(
+                    "`{id}` is locked as the {} {} with the digest {}, and its manifest is that of the {} {} with {}",
+                    locked.kind.as_str(),
+                    locked.version,
+                    locked.digest,
+                    one.pulled.kind.as_str(),
+                    one.pulled.version,
+                    one.pulled.digest,
+                ),
+            )
+            .help("the lockfile does not hold together: take the entry out and pull the item again"));
+        }
+        all.push(one);
+    }
+    Ok(all)
+}
+
+fn follows_installed(one: &Brought, root: &Path, allowed: Allowed) -> Result<()> {
+    let there = installed::origin(root, one.pulled.kind.item_type(), &one.pulled.id)?;
+    // What is there may be what another project has locked: a tag of its own is no matter of ours, a step back is.
+    let allowed = Allowed { higher: true, ..allowed };
+    match there.as_ref().and_then(Origin::locked) {
+        Some(held) => one.follows(&held, "installed", allowed),
+        None => Ok(()),
+    }
+}
+
+fn to_json(one: &Brought, path: &Path, was_there: bool) -> Value {
+    json!({
+        "id": one.pulled.id,
+        "kind": one.pulled.kind,
+        "version": one.pulled.version,
+        "reference": one.reference.to_string(),
+        "manifest": one.pulled.manifest,
+        "digest": one.pulled.digest,
+        "signer": { "name": one.pulled.key.name, "key_id": one.pulled.key.id },
+        "file": path.display().to_string(),
+        "was_there": was_there,
+    })
+}
+
+fn render(one: &Brought, path: &Path, was_there: bool) -> String {
+    let what = if was_there { "already there" } else { "pulled" };
+    format!(
+        "{} {} {} {}\n  {}\n  {} {}",
+        styled(GOOD, what),
+        one.pulled.kind.as_str(),
+        styled(BOLD, &one.pulled.id),
+        one.pulled.version,
+        styled(DIM, one.pulled.manifest),
+        project::shown(path),
+        styled(DIM, format_args!("signed by {}", graph_host::output::printable(&one.pulled.key.to_string()))),
+    )
+}

@@ -1,0 +1,328 @@
+//! What a published item looks like: a component as the CNCF's Wasm OCI artifact, a text as an artifact of ours.
+//!
+//! | Item | Artifact | Configuration | Layer |
+//! |---|---|---|---|
+//! | component | (none) | `application/vnd.wasm.config.v0+json` | one, `application/wasm` |
+//! | graph | `application/vnd.graph-host.graph.v1` | `application/vnd.graph-host.item.config.v1+json` | one, `application/yaml` |
+//! | knowledge | `application/vnd.graph-host.knowledge.v1` | the same | one, `text/markdown` or `application/yaml` |
+//! | directive | `application/vnd.graph-host.directive.v1` | the same | one, `text/markdown` |
+//!
+//! A component's DSSE envelope is an artifact of its own that has the component's manifest as its subject (a referrer):
+//! type and layer `application/vnd.dsse.envelope.v1+json`, an empty configuration. A text carries its signature inside.
+
+use std::collections::BTreeMap;
+
+use graph_core::diagnostic::{Diagnostics, Problems};
+use graph_core::digest::Digest;
+use graph_core::document;
+use graph_core::graph::ItemType;
+use graph_core::json::canonical_string;
+use graph_core::node::WORLD;
+use graph_core::text_item::{TextFormat, read_text_item};
+use graph_core::time::Timestamp;
+use graph_core::trust::{PREDICATE_TYPE, VerifiedComponent};
+use graph_core::yaml::{self, Yaml};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::manifest::{Descriptor, Manifest, annotation, media};
+
+/// The configuration of a text's artifact.
+pub const ITEM_CONFIG: &str = "application/vnd.graph-host.item.config.v1+json";
+/// The largest component, in bytes: larger ones are not compiled either.
+pub const MOST_COMPONENT: u64 = 64 << 20;
+/// The largest text, in bytes.
+pub const MOST_TEXT: u64 = 16 << 20;
+/// The largest configuration, in bytes.
+pub const MOST_CONFIG: u64 = 1 << 20;
+/// How many items a graph may name that come along with it.
+pub const MOST_USES: usize = 256;
+
+/// What the world of a component exports.
+const EXPORT: &str = "graph-host:node/action@0.1.0";
+
+/// What kind of item an artifact holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A component.
+    Component,
+    /// A graph.
+    Graph,
+    /// Knowledge.
+    Knowledge,
+    /// A directive.
+    Directive,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Component, Self::Graph, Self::Knowledge, Self::Directive];
+
+    /// Its name, as `--json` and the lockfile have it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Component => "component",
+            Self::Graph => "graph",
+            Self::Knowledge => "knowledge",
+            Self::Directive => "directive",
+        }
+    }
+
+    /// The type of items that it is among.
+    pub const fn item_type(self) -> ItemType {
+        match self {
+            Self::Component | Self::Graph => ItemType::Tool,
+            Self::Knowledge => ItemType::Knowledge,
+            Self::Directive => ItemType::Directive,
+        }
+    }
+
+    /// The artifact type of texts; a component is known by its configuration.
+    pub const fn artifact_type(self) -> Option<&'static str> {
+        match self {
+            Self::Component => None,
+            Self::Graph => Some("application/vnd.graph-host.graph.v1"),
+            Self::Knowledge => Some("application/vnd.graph-host.knowledge.v1"),
+            Self::Directive => Some("application/vnd.graph-host.directive.v1"),
+        }
+    }
+
+    /// The kind of an artifact that a manifest describes; `None` for anything else.
+    pub fn of(manifest: &Manifest) -> Option<Self> {
+        Self::of_type(manifest.artifact_type.as_deref(), &manifest.config.media_type)
+    }
+
+    /// The kind of an artifact type and the type of a configuration.
+    pub fn of_type(artifact_type: Option<&str>, config: &str) -> Option<Self> {
+        if config == media::WASM_CONFIG {
+            return Some(Self::Component);
+        }
+        Self::ALL.into_iter().find(|kind| {
+            config == ITEM_CONFIG && kind.artifact_type().is_some_and(|own| artifact_type == Some(own))
+        })
+    }
+
+    /// The media types that its layer may have, each with the extension of the file.
+    pub const fn layers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Component => &[(media::WASM, "wasm")],
+            Self::Graph => &[("application/yaml", "yaml")],
+            Self::Knowledge => &[("text/markdown", "md"), ("application/yaml", "yaml")],
+            Self::Directive => &[("text/markdown", "md")],
+        }
+    }
+
+    /// The largest layer, in bytes.
+    pub const fn most(self) -> u64 {
+        match self {
+            Self::Component => MOST_COMPONENT,
+            _ => MOST_TEXT,
+        }
+    }
+}
+
+/// An item that comes along with a graph: one that its nodes name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Use {
+    /// The item's id.
+    pub id: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its version.
+    pub version: String,
+    /// The digest of its manifest. In a registry it is in the repository `base/id`, where the graph is in `base/its-id`.
+    pub manifest: Digest,
+}
+
+/// The configuration of a text's artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemConfig {
+    /// The item's id.
+    pub id: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its version.
+    pub version: String,
+    /// What comes along with it, in order of ids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Use>,
+}
+
+/// An item that can be published: its signature has been checked.
+#[derive(Clone, Debug)]
+pub struct Item<'i> {
+    /// What it says about itself.
+    pub config: ItemConfig,
+    /// What it is, in a sentence.
+    pub description: Option<&'i str>,
+    /// When it was made: the time of its signature, or one that was chosen; nothing that changes from time to time.
+    pub created: Option<Timestamp>,
+    /// Its content.
+    pub content: Content<'i>,
+}
+
+/// The content of an item.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'i> {
+    /// A component, with the text of its envelope.
+    Component {
+        /// The component.
+        component: &'i VerifiedComponent,
+        /// Its envelope.
+        envelope: &'i str,
+    },
+    /// A text with its signature line.
+    Text {
+        /// The text.
+        text: &'i str,
+        /// What its file ends in.
+        extension: &'i str,
+    },
+}
+
+/// An artifact: its manifest, and the blobs that belong to it.
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// Configuration and layer.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+impl Artifact {
+    /// The digest of the manifest.
+    pub fn digest(&self) -> Digest {
+        Digest::of_bytes(&self.manifest.to_bytes())
+    }
+}
+
+/// A text cannot be published as what it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not published from a `.{extension}` file", kind.as_str())]
+pub struct NoLayer {
+    kind: Kind,
+    extension: String,
+}
+
+/// The artifact of an item, and that of its signature if that is one of its own. The same item always has the same bytes.
+pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLayer> {
+    let config = &item.config;
+    let mut annotations = BTreeMap::from([
+        (annotation::ITEM.to_owned(), config.id.clone()),
+        (annotation::TITLE.to_owned(), config.id.clone()),
+        (annotation::VERSION.to_owned(), config.version.clone()),
+    ]);
+    if let Some(created) = item.created {
+        annotations.insert(annotation::CREATED.to_owned(), created.to_string());
+    }
+    if let Some(description) = item.description.filter(|text| !text.trim().is_empty()) {
+        annotations.insert(annotation::DESCRIPTION.to_owned(), description.trim().to_owned());
+    }
+    let (extension, layer, config_type, config_bytes) = match item.content {
+        Content::Component { component, .. } => {
+            let bytes = component.bytes().to_vec();
+            let config = wasm_config(component, item.created.unwrap_or_default());
+            ("wasm", bytes, media::WASM_CONFIG, config)
+        }
+        Content::Text { text, extension } => {
+            let config = canonical_string(&serde_json::to_value(config).unwrap_or_default());
+            (extension, text.as_bytes().to_vec(), ITEM_CONFIG, config)
+        }
+    };
+    let extension = if extension == "yml" { "yaml" } else { extension };
+    let media_type = config.kind.layers().iter().find(|(_, known)| *known == extension);
+    let Some((media_type, _)) = media_type else {
+        return Err(NoLayer { kind: config.kind, extension: extension.to_owned() });
+    };
+    let mut described = Descriptor::of(media_type, &layer);
+    let name = config.id.rsplit('/').next().unwrap_or(&config.id);
+    described.annotations.insert(annotation::TITLE.to_owned(), format!("{name}.{extension}"));
+    let manifest = Manifest {
+        schema_version: 2,
+        media_type: Some(media::MANIFEST.to_owned()),
+        artifact_type: config.kind.artifact_type().map(str::to_owned),
+        config: Descriptor::of(config_type, config_bytes.as_bytes()),
+        layers: vec![described],
+        subject: None,
+        annotations,
+    };
+    let artifact = Artifact { manifest, blobs: vec![config_bytes.into_bytes(), layer] };
+    let signature = match item.content {
+        Content::Component { envelope, .. } => Some(signature(&artifact, envelope)),
+        Content::Text { .. } => None,
+    };
+    Ok((artifact, signature))
+}
+
+/// The envelope of a component, as an artifact that is about the component's.
+fn signature(about: &Artifact, envelope: &str) -> Artifact {
+    let bytes = about.manifest.to_bytes();
+    let manifest = Manifest {
+        schema_version: 2,
+        media_type: Some(media::MANIFEST.to_owned()),
+        artifact_type: Some(media::ENVELOPE.to_owned()),
+        config: Descriptor::of(media::EMPTY, b"{}"),
+        layers: vec![Descriptor::of(media::ENVELOPE, envelope.as_bytes())],
+        subject: Some(Descriptor::of(media::MANIFEST, &bytes)),
+        annotations: BTreeMap::from([("in-toto.io/predicate-type".to_owned(), PREDICATE_TYPE.to_owned())]),
+    };
+    Artifact { manifest, blobs: vec![b"{}".to_vec(), envelope.as_bytes().to_vec()] }
+}
+
+/// The CNCF's configuration of a Wasm artifact.
+fn wasm_config(component: &VerifiedComponent, created: Timestamp) -> String {
+    let imports = component.statement().map(|statement| &statement.predicate.interfaces);
+    canonical_string(&json!({
+        "created": created.to_string(),
+        "architecture": "wasm",
+        "os": "wasip2",
+        "layerDigests": [component.digest()],
+        "component": { "exports": [EXPORT], "imports": imports, "target": WORLD },
+    }))
+}
+
+/// What a text says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Its version, where it has one; `1` is `1.0.0`.
+    pub version: Option<String>,
+    /// What it is, in a sentence.
+    pub description: Option<String>,
+}
+
+/// Reads a text as what it is to be, and what it says about itself.
+pub fn read_text(kind: Kind, id: &str, extension: &str, text: &str) -> Result<Said, Box<Diagnostics>> {
+    let name = format!("{id}.{extension}");
+    let (version, description) = if kind == Kind::Graph {
+        (version_of_graph(text), document::load(&name, text, id)?.graph.description)
+    } else {
+        let format = if extension == "md" { TextFormat::Markdown } else { TextFormat::Yaml };
+        let item = read_text_item(kind.item_type(), format, &name, text)?.item;
+        (item.text("version").map(str::to_owned), item.title.clone())
+    };
+    Ok(Said { version: version.and_then(|it| whole_version(&it)), description })
+}
+
+/// `1` and `1.2` are `1.0.0` and `1.2.0`; what is no version is none.
+fn whole_version(text: &str) -> Option<String> {
+    let missing = 2_usize.saturating_sub(text.matches('.').count());
+    [text.to_owned(), format!("{text}{}", ".0".repeat(missing))].into_iter().find(|it| is_version(it))
+}
+
+/// The `version` of a graph document.
+fn version_of_graph(text: &str) -> Option<String> {
+    let root = yaml::parse(text, &Problems::new())?;
+    match &root.as_mapping()?.get("version")?.value {
+        Yaml::Text(text) => Some(text.value.clone()),
+        Yaml::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a text is a version (Semantic Versioning 2.0.0).
+pub fn is_version(text: &str) -> bool {
+    text.len() <= 128 && semver::Version::parse(text).is_ok()
+}

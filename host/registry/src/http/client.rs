@@ -1,0 +1,512 @@
+//! Requests to one registry: whom they go to, with which credentials, how long they may take and how much may come.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use reqwest::blocking::{Client, Request, Response};
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{Method, StatusCode, Url};
+use serde_json::Value;
+
+use super::auth::Challenge;
+use super::credentials::Credentials;
+use super::repository::Repository;
+use crate::manifest::shown;
+use crate::transport::TransportError;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long anything but a blob may take.
+const ANSWER: Duration = Duration::from_mins(1);
+/// How often a blob may lie somewhere else.
+const MOST_REDIRECTS: usize = 5;
+/// The largest token, listing or error, in bytes.
+pub(super) const MOST_ANSWER: u64 = 4 << 20;
+/// How much of an error is read, in bytes.
+const MOST_ERROR: u64 = 16 << 10;
+
+/// How registries are talked to. Whatever is opened with the same options has its time and its bytes together.
+#[derive(Clone, Debug)]
+pub struct Options {
+    plain_http: bool,
+    budget: Rc<RefCell<Budget>>,
+}
+
+#[derive(Debug)]
+struct Budget {
+    seconds: u64,
+    deadline: Instant,
+    most: u64,
+    left: u64,
+}
+
+impl Options {
+    /// From now on, for so long, and for so many bytes. `plain_http`: registries elsewhere are asked without TLS, too.
+    pub fn new(plain_http: bool, time: Duration, most: u64) -> Self {
+        let now = Instant::now();
+        let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
+        let budget = Budget { seconds: time.as_secs(), deadline, most, left: most };
+        Self { plain_http, budget: Rc::new(RefCell::new(budget)) }
+    }
+}
+
+/// A registry.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    host: String,
+    base: Url,
+    client: Client,
+    options: Options,
+    /// Fields that go with requests, by what they permit.
+    permits: Rc<RefCell<BTreeMap<String, HeaderValue>>>,
+}
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About<'a> {
+    /// What is asked for, for messages.
+    pub(super) what: &'a str,
+    /// The token's scope: `repository:acme/fetch:pull`.
+    pub(super) scope: &'a str,
+    /// Whether it may lie somewhere else: blobs do, and nothing else.
+    pub(super) is_blob: bool,
+}
+
+/// A request that can be made again.
+#[derive(Clone, Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) fields: Vec<(&'static str, String)>,
+    pub(super) body: Option<&'a [u8]>,
+}
+
+impl Registry {
+    /// A registry, `host` or `host:port`. Nothing is asked yet.
+    pub fn new(host: &str, options: &Options) -> Result<Self, TransportError> {
+        let network = |reason: String| TransportError::Network {
+            what: "anything".to_owned(),
+            place: host.to_owned(),
+            reason,
+        };
+        let scheme = if options.plain_http || is_loopback(host) { "http" } else { "https" };
+        let base =
+            Url::parse(&format!("{scheme}://{host}/v2/")).map_err(|error| network(error.to_string()))?;
+        // Once for the process; a second time finds it there.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT)
+            .timeout(ANSWER)
+            .user_agent(concat!("graph-host/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| network(error.to_string()))?;
+        Ok(Self { host: host.to_owned(), base, client, options: options.clone(), permits: Rc::default() })
+    }
+
+    /// One of its repositories.
+    pub fn repository(&self, name: &str) -> Repository {
+        Repository::new(self.clone(), name)
+    }
+
+    /// `host` or `host:port`.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The address of something below `/v2/`.
+    pub(super) fn url(&self, path: &str) -> Result<Url, TransportError> {
+        self.base.join(path).map_err(|error| self.network(path, error.to_string()))
+    }
+
+    pub(super) fn network(&self, what: &str, reason: String) -> TransportError {
+        TransportError::Network { what: what.to_owned(), place: self.host.clone(), reason }
+    }
+
+    pub(super) fn answer(&self, what: &str, reason: String) -> TransportError {
+        TransportError::Answer { what: what.to_owned(), place: self.host.clone(), reason }
+    }
+
+    fn too_late(&self, what: &str) -> TransportError {
+        let seconds = self.options.budget.borrow().seconds;
+        TransportError::Timeout { what: what.to_owned(), place: self.host.clone(), seconds }
+    }
+
+    /// Asks, with what the registry wants to know of us, and wherever a blob lies. What comes back is neither a challenge
+    /// nor a redirect.
+    pub(super) fn ask(&self, ask: &Ask<'_>, about: About<'_>) -> Result<Response, TransportError> {
+        let mut response = self.send(ask, about, true)?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            // Once: whoever is not content then never will be.
+            self.authenticate(&response, about)?;
+            response = self.send(ask, about, true)?;
+            if response.status() == StatusCode::UNAUTHORIZED {
+                let reason = self.reason(response, about.what);
+                return Err(self.denied(about, reason));
+            }
+        }
+        let mut hops = 0;
+        let mut from = ask.url.clone();
+        while response.status().is_redirection() && response.status() != StatusCode::NOT_MODIFIED {
+            let to = self.location(&response, &from, about.what)?;
+            let refused = if !about.is_blob {
+                Some("only a blob may lie somewhere else")
+            } else if hops == MOST_REDIRECTS {
+                Some("it has been redirected too often")
+            } else {
+                self.refuses(&from, &to)
+            };
+            if let Some(reason) = refused {
+                return Err(TransportError::Redirect {
+                    what: about.what.to_owned(),
+                    place: self.host.clone(),
+                    to: shown(to.as_str()),
+                    reason,
+                });
+            }
+            hops += 1;
+            let with_credentials = same_origin(&to, &self.base);
+            let next = Ask { url: to.clone(), ..ask.clone() };
+            response = self.send(&next, about, with_credentials)?;
+            from = to;
+        }
+        Ok(response)
+    }
+
+    /// Why a redirect is not followed. What began under TLS goes on under TLS; without it, on this machine alone or
+    /// where the user has said so.
+    fn refuses(&self, from: &Url, to: &Url) -> Option<&'static str> {
+        refuses(from, to, self.options.plain_http)
+    }
+
+    /// Where an answer says that something is.
+    pub(super) fn location(
+        &self,
+        response: &Response,
+        from: &Url,
+        what: &str,
+    ) -> Result<Url, TransportError> {
+        let field = response.headers().get(LOCATION).and_then(|field| field.to_str().ok());
+        let field = field.ok_or_else(|| self.answer(what, "no usable `Location`".to_owned()))?;
+        let to = from
+            .join(field)
+            .map_err(|error| self.answer(what, format!("the `Location` `{}`: {error}", shown(field))))?;
+        if to.username().is_empty() && to.password().is_none() {
+            Ok(to)
+        } else {
+            Err(self.answer(what, "a `Location` with a user's name in it".to_owned()))
+        }
+    }
+
+    /// The location of an upload: of the registry itself or somewhere else, but never without TLS where there was some.
+    pub(super) fn upload_location(
+        &self,
+        response: &Response,
+        from: &Url,
+        what: &str,
+    ) -> Result<Url, TransportError> {
+        let to = self.location(response, from, what)?;
+        match self.refuses(from, &to) {
+            None => Ok(to),
+            Some(reason) => Err(TransportError::Redirect {
+                what: what.to_owned(),
+                place: self.host.clone(),
+                to: shown(to.as_str()),
+                reason,
+            }),
+        }
+    }
+
+    fn send(
+        &self,
+        ask: &Ask<'_>,
+        about: About<'_>,
+        with_credentials: bool,
+    ) -> Result<Response, TransportError> {
+        let mut request = Request::new(ask.method.clone(), ask.url.clone());
+        for (name, value) in &ask.fields {
+            let value = HeaderValue::from_str(value)
+                .map_err(|error| self.network(about.what, format!("a field of the request: {error}")))?;
+            request.headers_mut().insert(*name, value);
+        }
+        if with_credentials
+            && same_origin(&ask.url, &self.base)
+            && let Some(field) = self.permits.borrow().get(about.scope)
+        {
+            request.headers_mut().insert(AUTHORIZATION, field.clone());
+        }
+        if let Some(body) = ask.body {
+            *request.body_mut() = Some(body.to_vec().into());
+        }
+        self.execute(request, about.what, about.is_blob || ask.body.is_some())
+    }
+
+    fn execute(&self, mut request: Request, what: &str, is_large: bool) -> Result<Response, TransportError> {
+        let left = self.options.budget.borrow().deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(self.too_late(what));
+        }
+        *request.timeout_mut() = Some(if is_large { left } else { left.min(ANSWER) });
+        self.client.execute(request).map_err(|error| {
+            if error.is_timeout() && !error.is_connect() {
+                return self.too_late(what);
+            }
+            self.network(what, because(&error))
+        })
+    }
+
+    /// Gets what the registry wants to have with requests of this scope.
+    fn authenticate(&self, response: &Response, about: About<'_>) -> Result<(), TransportError> {
+        let fields = response.headers().get_all(WWW_AUTHENTICATE);
+        let challenge = fields.iter().find_map(|field| Challenge::read(field.to_str().ok()?));
+        let challenge = challenge
+            .ok_or_else(|| self.denied(about, "it wants to know more, and does not say what".to_owned()))?;
+        let credentials =
+            Credentials::find(&self.host).map_err(|error| self.denied(about, error.to_string()))?;
+        let field = match challenge {
+            Challenge::Basic => match credentials {
+                Credentials::Password { username, password } => basic(&username, &password),
+                _ => return Err(self.denied(about, "it wants a name and a password".to_owned())),
+            },
+            Challenge::Bearer { realm, service, scope } => {
+                let scope = scope.unwrap_or_else(|| about.scope.to_owned());
+                let token = self.token(&realm, service.as_deref(), &scope, &credentials, about)?;
+                sensitive(&format!("Bearer {token}"))
+            }
+        };
+        let field = field.ok_or_else(|| self.denied(about, "its token is not usable".to_owned()))?;
+        self.permits.borrow_mut().insert(about.scope.to_owned(), field);
+        Ok(())
+    }
+
+    /// A token that permits what the scope says.
+    fn token(
+        &self,
+        realm: &str,
+        service: Option<&str>,
+        scope: &str,
+        credentials: &Credentials,
+        about: About<'_>,
+    ) -> Result<String, TransportError> {
+        let what = "a token";
+        let mut url = Url::parse(realm)
+            .map_err(|error| self.answer(what, format!("the place `{}`: {error}", shown(realm))))?;
+        if let Some(reason) = self.refuses(&self.base, &url) {
+            let (what, place) = (what.to_owned(), self.host.clone());
+            return Err(TransportError::Redirect { what, place, to: shown(url.as_str()), reason });
+        }
+        let request = if let Credentials::Identity(token) = credentials {
+            let form = [
+                ("grant_type", "refresh_token"),
+                ("refresh_token", token.as_str()),
+                ("client_id", "graph-host"),
+                ("service", service.unwrap_or_default()),
+                ("scope", scope),
+            ];
+            // The encoding of forms is that of the queries of addresses.
+            let mut encoded = self.base.clone();
+            encoded.query_pairs_mut().clear().extend_pairs(form);
+            let mut request = Request::new(Method::POST, url);
+            let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+            request.headers_mut().insert(reqwest::header::CONTENT_TYPE, kind);
+            *request.body_mut() = Some(encoded.query().unwrap_or_default().to_owned().into());
+            request
+        } else {
+            for (name, value) in [("service", service), ("scope", Some(scope))] {
+                if let Some(value) = value {
+                    url.query_pairs_mut().append_pair(name, value);
+                }
+            }
+            let mut request = Request::new(Method::GET, url);
+            if let Credentials::Password { username, password } = credentials
+                && let Some(field) = basic(username, password)
+            {
+                request.headers_mut().insert(AUTHORIZATION, field);
+            }
+            request
+        };
+        let response = self.execute(request, what, false)?;
+        if !response.status().is_success() {
+            let status = response.status();
+            let reason = self.reason(response, what);
+            return Err(self.denied(about, format!("there is no token for it ({status}): {reason}")));
+        }
+        let bytes = self.body(response, what, MOST_ANSWER)?;
+        let answer: Value = serde_json::from_slice(&bytes)
+            .map_err(|_| self.answer(what, "something that is not JSON".to_owned()))?;
+        let token = ["token", "access_token"].iter().find_map(|key| answer.get(key)?.as_str());
+        token.map(str::to_owned).ok_or_else(|| self.answer(what, "JSON without a `token`".to_owned()))
+    }
+
+    pub(super) fn denied(&self, about: About<'_>, reason: String) -> TransportError {
+        let action = format!("use {}", about.what);
+        TransportError::Denied { place: self.host.clone(), action, reason }
+    }
+
+    /// What an answer that is none says for itself.
+    pub(super) fn reason(&self, response: Response, what: &str) -> String {
+        let status = response.status();
+        let text = self.body(response, what, MOST_ERROR).unwrap_or_default();
+        let value: Option<Value> = serde_json::from_slice(&text).ok();
+        let first = value.as_ref().and_then(|value| value.pointer("/errors/0"));
+        let part = |name: &str| first.and_then(|error| error.get(name)?.as_str());
+        match (part("code"), part("message")) {
+            (None, None) => format!("status {status}"),
+            (code, message) => {
+                let parts: Vec<_> = [code, message].into_iter().flatten().map(shown).collect();
+                format!("status {status}: {}", parts.join(", "))
+            }
+        }
+    }
+
+    /// The error of an answer with a status that is none of those that were hoped for.
+    pub(super) fn failed(&self, response: Response, about: About<'_>) -> TransportError {
+        let what = about.what.to_owned();
+        match response.status() {
+            StatusCode::NOT_FOUND => TransportError::NotFound { what, place: self.host.clone() },
+            StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => {
+                let reason = self.reason(response, about.what);
+                self.denied(about, reason)
+            }
+            status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+                let reason = self.reason(response, about.what);
+                self.network(about.what, reason)
+            }
+            _ => {
+                let reason = self.reason(response, about.what);
+                self.answer(about.what, reason)
+            }
+        }
+    }
+
+    /// Reads a body as far as it may go.
+    pub(super) fn body(
+        &self,
+        mut response: Response,
+        what: &str,
+        most: u64,
+    ) -> Result<Vec<u8>, TransportError> {
+        let too_large = || TransportError::TooLarge { what: what.to_owned(), place: self.host.clone(), most };
+        let stated =
+            response.headers().get(CONTENT_LENGTH).and_then(|field| field.to_str().ok()?.parse().ok());
+        if stated.is_some_and(|stated: u64| stated > most) {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::new();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let count = response.read(&mut buffer).map_err(|error| {
+                let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>());
+                let is_timeout = error.kind() == std::io::ErrorKind::TimedOut
+                    || inner.is_some_and(reqwest::Error::is_timeout);
+                if is_timeout {
+                    self.too_late(what)
+                } else {
+                    self.network(what, inner.map_or_else(|| error.to_string(), because))
+                }
+            })?;
+            if count == 0 {
+                return Ok(bytes);
+            }
+            bytes.extend_from_slice(&buffer[..count]);
+            if bytes.len() as u64 > most {
+                return Err(too_large());
+            }
+            let mut budget = self.options.budget.borrow_mut();
+            let Some(left) = budget.left.checked_sub(count as u64) else {
+                let (place, most) = (self.host.clone(), budget.most);
+                return Err(TransportError::TooMuch { place, most });
+            };
+            budget.left = left;
+            let is_late = Instant::now() >= budget.deadline;
+            drop(budget);
+            if is_late {
+                return Err(self.too_late(what));
+            }
+        }
+    }
+}
+
+/// Why what began at one address does not go on at another.
+fn refuses(from: &Url, to: &Url, plain_http: bool) -> Option<&'static str> {
+    match (from.scheme(), to.scheme()) {
+        (_, "https") => None,
+        ("https", _) => Some("what began under TLS does not go on without it"),
+        (_, "http") if plain_http || to.host_str().is_some_and(is_loopback) => None,
+        (_, "http") => Some("it is not under TLS, and not on this machine"),
+        _ => Some("it is neither http nor https"),
+    }
+}
+
+fn same_origin(one: &Url, other: &Url) -> bool {
+    one.origin() == other.origin()
+}
+
+/// Whether a host, with or without a port, is this machine.
+fn is_loopback(host: &str) -> bool {
+    let name = host.split_once(':').map_or(host, |(name, _)| name);
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A field that is not shown.
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut field = HeaderValue::from_str(text).ok()?;
+    field.set_sensitive(true);
+    Some(field)
+}
+
+fn basic(username: &str, password: &str) -> Option<HeaderValue> {
+    // The client knows the encoding; the request is only made to have it encoded.
+    let request = Client::new().get("http://localhost/").basic_auth(username, Some(password)).build().ok()?;
+    request.headers().get(AUTHORIZATION).cloned()
+}
+
+/// The last reason of an error: the first ones say what was asked for.
+fn because(error: &reqwest::Error) -> String {
+    let mut source: &dyn std::error::Error = error;
+    while let Some(deeper) = source.source() {
+        source = deeper;
+    }
+    shown(&source.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_began_under_tls_never_goes_on_without_it() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let (safe, local) = (url("https://registry.example/v2/"), url("http://localhost:5000/v2/"));
+        for plain_http in [false, true] {
+            assert!(refuses(&safe, &url("http://registry.example/blob"), plain_http).is_some());
+            assert!(refuses(&safe, &url("http://127.0.0.1/blob"), plain_http).is_some());
+            assert_eq!(refuses(&safe, &url("https://blobs.example/blob"), plain_http), None);
+            assert_eq!(refuses(&local, &url("http://127.0.0.1:9/blob"), plain_http), None);
+            assert!(refuses(&local, &url("file:///etc/passwd"), plain_http).is_some());
+            assert_eq!(refuses(&local, &url("http://blobs.example/"), plain_http).is_none(), plain_http);
+        }
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_alone() {
+        let time = Duration::from_secs(1);
+        let scheme = |host: &str, plain: bool| {
+            let options = Options::new(plain, time, 1);
+            Registry::new(host, &options).unwrap().base.scheme().to_owned()
+        };
+        for host in ["localhost:5000", "127.0.0.1", "LOCALHOST"] {
+            assert_eq!(scheme(host, false), "http", "{host}");
+        }
+        for host in ["registry.example", "localhost.example:5000", "10.0.0.1", "127.0.0.1.example"] {
+            assert_eq!(scheme(host, false), "https", "{host}");
+            assert_eq!(scheme(host, true), "http", "{host}");
+        }
+    }
+}

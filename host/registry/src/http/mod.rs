@@ -1,0 +1,10 @@
+//! The OCI distribution protocol 1.1, over HTTP.
+
+mod auth;
+mod client;
+mod credentials;
+mod repository;
+
+pub use client::{Options, Registry};
+pub use credentials::{CredentialError, PASSWORD_VARIABLE, REGISTRY_VARIABLE, USERNAME_VARIABLE};
+pub use repository::Repository;

@@ -1,0 +1,277 @@
+//! OCI image-layout directories: `oci-layout`, `index.json` and `blobs/sha256/`.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use graph_core::digest::Digest;
+
+use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
+use crate::transport::{Fetched, Transport, TransportError, Wanted, fallback_tag, listed, one_more};
+
+/// What the file `oci-layout` says.
+const VERSION: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
+/// How many manifests are looked through for referrers.
+const MOST_LOOKED_AT: usize = 1_000;
+
+/// A directory with artifacts in it.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    folder: PathBuf,
+}
+
+impl Layout {
+    /// A directory that may be there or not: the first thing that is put into it makes it.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf() }
+    }
+
+    /// Its `index.json`.
+    pub fn index(&self) -> Result<Index, TransportError> {
+        let marker = self.read("`oci-layout`", &self.folder.join("oci-layout"), 4096)?;
+        let version = serde_json::from_slice::<serde_json::Value>(&marker).ok();
+        let version = version.as_ref().and_then(|it| it.get("imageLayoutVersion")?.as_str());
+        if version.is_none_or(|version| !version.starts_with("1.")) {
+            let reason = "it does not say `imageLayoutVersion` 1.0.0".to_owned();
+            return Err(self.broken("`oci-layout`", reason));
+        }
+        let bytes = self.read("`index.json`", &self.folder.join("index.json"), MOST_MANIFEST)?;
+        Index::read(&bytes).map_err(|error| self.broken("`index.json`", error.to_string()))
+    }
+
+    fn broken(&self, what: &str, reason: String) -> TransportError {
+        TransportError::Broken { what: what.to_owned(), place: self.place(), reason }
+    }
+
+    fn blob_path(&self, digest: &Digest) -> PathBuf {
+        self.folder.join("blobs").join("sha256").join(digest.hex())
+    }
+
+    fn read(&self, what: &str, path: &Path, most: u64) -> Result<Vec<u8>, TransportError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => {
+                TransportError::NotFound { what: what.to_owned(), place: self.place() }
+            }
+            _ => self.io(what, "read", source),
+        };
+        let file = File::open(path).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(self.broken(what, "it is not a file".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        file.take(one_more(most)).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > most {
+            return Err(TransportError::TooLarge { what: what.to_owned(), place: self.place(), most });
+        }
+        Ok(bytes)
+    }
+
+    fn io(&self, what: &str, done: &'static str, source: io::Error) -> TransportError {
+        TransportError::Io { what: what.to_owned(), place: self.place(), done, source }
+    }
+
+    /// Writes a file that appears whole or not at all.
+    fn write(&self, what: &str, path: &Path, bytes: &[u8]) -> Result<(), TransportError> {
+        let folder = path.parent().unwrap_or(&self.folder);
+        let written = || -> io::Result<()> {
+            fs::create_dir_all(folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(bytes)?;
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt as _;
+                file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+            }
+            file.as_file().sync_all()?;
+            file.persist(path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        written().map_err(|source| self.io(what, "written", source))
+    }
+
+    /// Makes the directory a layout, and keeps others from changing it until the lock is given back.
+    fn lock(&self) -> Result<File, TransportError> {
+        let marker = self.folder.join("oci-layout");
+        if !marker.exists() {
+            let used = fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some());
+            if used {
+                let reason = "the folder has other things in it, and no file `oci-layout`".to_owned();
+                return Err(self.broken("an image layout", reason));
+            }
+            self.write("`oci-layout`", &marker, VERSION.as_bytes())?;
+            self.write("`index.json`", &self.folder.join("index.json"), &Index::empty().to_bytes())?;
+        }
+        let file = File::open(&marker).map_err(|source| self.io("`oci-layout`", "read", source))?;
+        file.lock().map_err(|source| self.io("`oci-layout`", "written", source))?;
+        Ok(file)
+    }
+
+    /// The manifest of a descriptor, if it can be read as one.
+    fn manifest_of(&self, listed: &Descriptor) -> Option<Manifest> {
+        let bytes = self.read("a manifest", &self.blob_path(&listed.digest), MOST_MANIFEST).ok()?;
+        Manifest::read(&bytes).ok()
+    }
+}
+
+impl Transport for Layout {
+    fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError> {
+        let index = self.index()?;
+        let found = match wanted {
+            Wanted::Digest(digest) => Some(*digest),
+            Wanted::Tag(tag) => {
+                let named = |listed: &&Descriptor| {
+                    listed.annotations.get(annotation::REF_NAME).is_some_and(|name| name == tag)
+                };
+                let mut named = index.manifests.iter().filter(named);
+                let found = named.next().map(|listed| listed.digest);
+                if named.any(|other| Some(other.digest) != found) {
+                    return Err(self.broken(&wanted.shown(), "it stands there twice".to_owned()));
+                }
+                found
+            }
+        };
+        let what = wanted.shown();
+        let digest =
+            found.ok_or_else(|| TransportError::NotFound { what: what.clone(), place: self.place() })?;
+        let bytes = self.read(&what, &self.blob_path(&digest), MOST_MANIFEST)?;
+        let actual = Digest::of_bytes(&bytes);
+        if actual != digest {
+            return Err(self.broken(&what, format!("its digest is {actual}, it is listed with {digest}")));
+        }
+        Ok(Fetched { bytes, digest })
+    }
+
+    fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError> {
+        self.read(&format!("blob {digest}"), &self.blob_path(digest), most)
+    }
+
+    fn referrers(&self, subject: &Digest) -> Result<Vec<Descriptor>, TransportError> {
+        let index = self.index()?;
+        let tag = fallback_tag(subject);
+        let mut found: Vec<Descriptor> = Vec::new();
+        for listed in index.manifests.iter().take(MOST_LOOKED_AT) {
+            // What came from a registry without the referrers API is listed under its tag.
+            if listed.annotations.get(annotation::REF_NAME) == Some(&tag) && listed.media_type == media::INDEX
+            {
+                let bytes =
+                    self.read(&format!("tag `{tag}`"), &self.blob_path(&listed.digest), MOST_MANIFEST)?;
+                let index = Index::read(&bytes)
+                    .map_err(|error| self.broken(&format!("tag `{tag}`"), error.to_string()))?;
+                found.extend(index.manifests);
+            } else if listed.media_type == media::MANIFEST
+                && let Some(manifest) = self.manifest_of(listed)
+                && manifest.subject.as_ref().is_some_and(|about| about.digest == *subject)
+            {
+                let kind = Some(manifest.kind().to_owned());
+                found.push(Descriptor { artifact_type: kind, ..listed.clone() });
+            }
+        }
+        Ok(found)
+    }
+
+    fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError> {
+        let _lock = self.lock()?;
+        let digest = Digest::of_bytes(bytes);
+        let path = self.blob_path(&digest);
+        let there = self.read("a blob", &path, bytes.len() as u64);
+        if there.is_ok_and(|there| there == bytes) {
+            return Ok(());
+        }
+        self.write(&format!("blob {digest}"), &path, bytes)
+    }
+
+    fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
+        let bytes = manifest.to_bytes();
+        self.put_blob(&bytes)?;
+        let _lock = self.lock()?;
+        let mut index = self.index()?;
+        let mut entry = listed(manifest, &bytes);
+        let digest = entry.digest;
+        // A name stands in the index alone: annotations of the manifest are in the manifest.
+        entry.annotations.clear();
+        if let Some(tag) = tag {
+            entry.annotations.insert(annotation::REF_NAME.to_owned(), tag.to_owned());
+        }
+        let name = |listed: &Descriptor| listed.annotations.get(annotation::REF_NAME).cloned();
+        index.manifests.retain(|listed| match tag {
+            Some(tag) => name(listed).as_deref() != Some(tag),
+            None => listed.digest != digest || name(listed).is_some(),
+        });
+        index.manifests.push(entry);
+        index.manifests.sort_by_key(|listed| (name(listed), listed.digest));
+        self.write("`index.json`", &self.folder.join("index.json"), &index.to_bytes())?;
+        Ok(digest)
+    }
+
+    fn place(&self) -> String {
+        graph_core::diagnostic::printable(&self.folder.display().to_string()).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn manifest(layer: &[u8], subject: Option<Descriptor>) -> Manifest {
+        Manifest {
+            schema_version: 2,
+            media_type: Some(media::MANIFEST.to_owned()),
+            artifact_type: None,
+            config: Descriptor::of(media::EMPTY, b"{}"),
+            layers: vec![Descriptor::of(media::WASM, layer)],
+            subject,
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_put_in_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(&folder.path().join("out"));
+        assert!(matches!(layout.index(), Err(TransportError::NotFound { .. })));
+        layout.put_blob(b"one").unwrap();
+        let one = manifest(b"one", None);
+        let digest = layout.put_manifest(&one, Some("a/b:1.0.0")).unwrap();
+        assert_eq!(layout.put_manifest(&one, Some("a/b:1.0.0")).unwrap(), digest);
+        assert_eq!(layout.index().unwrap().manifests.len(), 1);
+        let fetched = layout.manifest(Wanted::Tag("a/b:1.0.0")).unwrap();
+        assert_eq!((fetched.digest, fetched.bytes), (digest, one.to_bytes()));
+        assert!(layout.manifest(Wanted::Digest(&digest)).is_ok());
+        assert_eq!(layout.blob(&Digest::of_bytes(b"one"), 3).unwrap(), b"one");
+        assert!(matches!(layout.blob(&Digest::of_bytes(b"one"), 2), Err(TransportError::TooLarge { .. })));
+
+        let about = Descriptor::of(media::MANIFEST, &one.to_bytes());
+        let referrer = manifest(b"envelope", Some(about));
+        let referrer = layout.put_manifest(&referrer, None).unwrap();
+        let found = layout.referrers(&digest).unwrap();
+        assert_eq!(found.iter().map(|listed| listed.digest).collect::<Vec<_>>(), [referrer]);
+
+        let two = manifest(b"two", None);
+        let moved = layout.put_manifest(&two, Some("a/b:1.0.0")).unwrap();
+        assert_eq!(layout.manifest(Wanted::Tag("a/b:1.0.0")).unwrap().digest, moved);
+        assert_eq!(layout.index().unwrap().manifests.len(), 2, "one with a name, and the referrer");
+    }
+
+    #[test]
+    fn a_folder_of_other_things_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+        let layout = Layout::new(folder.path());
+        assert!(matches!(layout.put_blob(b"x"), Err(TransportError::Broken { .. })));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_changed_manifest_is_not_what_it_is_listed_as() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        let digest = layout.put_manifest(&manifest(b"one", None), Some("a")).unwrap();
+        fs::write(layout.blob_path(&digest), manifest(b"two", None).to_bytes()).unwrap();
+        for wanted in [Wanted::Tag("a"), Wanted::Digest(&digest)] {
+            assert!(matches!(layout.manifest(wanted), Err(TransportError::Broken { .. })));
+        }
+    }
+}

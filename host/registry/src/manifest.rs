@@ -1,0 +1,291 @@
+//! Manifests, indexes and descriptors of the OCI image specification 1.1, as far as artifacts need them.
+
+use std::collections::BTreeMap;
+
+use graph_core::diagnostic::printable;
+use graph_core::digest::Digest;
+use graph_core::json;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// Media types that others define.
+pub mod media {
+    /// A manifest.
+    pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+    /// A list of manifests.
+    pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+    /// A blob that says nothing: `{}`.
+    pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+    /// The CNCF's configuration of a Wasm artifact.
+    pub const WASM_CONFIG: &str = "application/vnd.wasm.config.v0+json";
+    /// The one layer of a Wasm artifact.
+    pub const WASM: &str = "application/wasm";
+    /// A DSSE envelope.
+    pub const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
+}
+
+/// Keys of annotations that others define, and ours.
+pub mod annotation {
+    /// The name of a file, or of the thing.
+    pub const TITLE: &str = "org.opencontainers.image.title";
+    /// The version.
+    pub const VERSION: &str = "org.opencontainers.image.version";
+    /// When it was made, in RFC 3339.
+    pub const CREATED: &str = "org.opencontainers.image.created";
+    /// What it is, in a sentence.
+    pub const DESCRIPTION: &str = "org.opencontainers.image.description";
+    /// The name of a manifest in an image layout.
+    pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
+    /// The item's id.
+    pub const ITEM: &str = "dev.graph-host.item.id";
+}
+
+/// The largest manifest or index, in bytes: what the distribution specification asks registries to take.
+pub const MOST_MANIFEST: u64 = 4 << 20;
+/// How deep a manifest's JSON may nest.
+const DEEPEST: usize = 16;
+/// The most descriptors that a manifest or an index may list.
+const MOST_LISTED: usize = 10_000;
+/// The most characters of a media type or an annotation that are shown.
+const SHOWN: usize = 120;
+
+/// Where content is, by its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    /// What kind of content it is.
+    pub media_type: String,
+    /// Its SHA-256.
+    #[serde(deserialize_with = "digest")]
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What kind of artifact a manifest is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+    /// Anything else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// What an artifact consists of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// Always 2.
+    pub schema_version: u32,
+    /// [`media::MANIFEST`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// What kind of artifact it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+    /// What it says about itself.
+    pub config: Descriptor,
+    /// Its content.
+    pub layers: Vec<Descriptor>,
+    /// The manifest that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Descriptor>,
+    /// Anything else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// A list of manifests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Index {
+    /// Always 2.
+    pub schema_version: u32,
+    /// [`media::INDEX`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The manifests.
+    pub manifests: Vec<Descriptor>,
+    /// Anything else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Bytes are not the manifest or index that they should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// Not JSON, or not of the shape.
+    #[error("it is malformed: {0}")]
+    Shape(String),
+    /// Another kind of document.
+    #[error("it is of the type `{found}`, `{expected}` is needed")]
+    MediaType {
+        /// What it says that it is.
+        found: String,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// A list of manifests, where there has to be one.
+    #[error("it is an index of {0} manifests, for several platforms: one manifest is needed")]
+    Index(usize),
+    /// Another version of the specification.
+    #[error("its `schemaVersion` is {0}, 2 is needed")]
+    SchemaVersion(u64),
+    /// It lists too much.
+    #[error("it lists {0} descriptors, {MOST_LISTED} at most are read")]
+    TooMany(usize),
+}
+
+fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if !text.starts_with("sha256:") {
+        let message = format!("`{}` is not a digest of `sha256`, the only one that is read", shown(&text));
+        return Err(serde::de::Error::custom(message));
+    }
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+/// A text of a stranger's for messages: short, and nothing that a terminal acts on.
+pub(crate) fn shown(text: &str) -> String {
+    let cut: String = text.chars().take(SHOWN).collect();
+    printable(&cut).into_owned()
+}
+
+fn value(bytes: &[u8]) -> Result<Value, ManifestError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| ManifestError::Shape(error.to_string()))?;
+    json::parse_strict(text, DEEPEST).map_err(|error| ManifestError::Shape(shown(&error.to_string())))
+}
+
+/// The checks that manifests and indexes share, on the text of `schemaVersion` and `mediaType`.
+fn check(value: &Value, expected: &'static str) -> Result<(), ManifestError> {
+    if !value.is_object() {
+        return Err(ManifestError::Shape("it has to be an object".to_owned()));
+    }
+    let media_type = value.get("mediaType").and_then(Value::as_str);
+    let listed = |key| value.get(key).and_then(Value::as_array).map(Vec::len);
+    if expected == media::MANIFEST && (media_type == Some(media::INDEX) || value.get("manifests").is_some()) {
+        return Err(ManifestError::Index(listed("manifests").unwrap_or_default()));
+    }
+    if let Some(found) = media_type.filter(|found| *found != expected) {
+        return Err(ManifestError::MediaType { found: shown(found), expected });
+    }
+    let version = value.get("schemaVersion").and_then(Value::as_u64);
+    if let Some(version) = version.filter(|version| *version != 2) {
+        return Err(ManifestError::SchemaVersion(version));
+    }
+    let listed = listed("layers").or_else(|| listed("manifests")).unwrap_or_default();
+    if listed > MOST_LISTED { Err(ManifestError::TooMany(listed)) } else { Ok(()) }
+}
+
+/// Canonical JSON: the same document always has the same bytes.
+fn to_bytes(document: &impl Serialize) -> Vec<u8> {
+    // Maps with text keys, texts and numbers can always be written.
+    let value = serde_json::to_value(document).unwrap_or_default();
+    json::canonical_string(&value).into_bytes()
+}
+
+impl Descriptor {
+    /// The descriptor of content.
+    pub fn of(media_type: &str, bytes: &[u8]) -> Self {
+        Self {
+            media_type: media_type.to_owned(),
+            digest: Digest::of_bytes(bytes),
+            size: bytes.len() as u64,
+            artifact_type: None,
+            annotations: BTreeMap::new(),
+        }
+    }
+}
+
+impl Manifest {
+    /// Reads a manifest.
+    pub fn read(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let value = value(bytes)?;
+        check(&value, media::MANIFEST)?;
+        serde_json::from_value(value).map_err(|error| ManifestError::Shape(shown(&error.to_string())))
+    }
+
+    /// Writes the manifest as canonical JSON.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        to_bytes(self)
+    }
+
+    /// What kind of artifact it is: its `artifactType`, or else the type of its configuration.
+    pub fn kind(&self) -> &str {
+        self.artifact_type.as_deref().unwrap_or(&self.config.media_type)
+    }
+}
+
+impl Index {
+    /// An index with nothing in it.
+    pub fn empty() -> Self {
+        Self {
+            schema_version: 2,
+            media_type: Some(media::INDEX.to_owned()),
+            manifests: Vec::new(),
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    /// Reads an index.
+    pub fn read(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let value = value(bytes)?;
+        check(&value, media::INDEX)?;
+        serde_json::from_value(value).map_err(|error| ManifestError::Shape(shown(&error.to_string())))
+    }
+
+    /// Writes the index as canonical JSON.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        to_bytes(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_manifest_round_trips_and_always_has_the_same_bytes() {
+        let manifest = Manifest {
+            schema_version: 2,
+            media_type: Some(media::MANIFEST.to_owned()),
+            artifact_type: None,
+            config: Descriptor::of(media::EMPTY, b"{}"),
+            layers: vec![Descriptor::of(media::WASM, b"x")],
+            subject: None,
+            annotations: [("b", "2"), ("a", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        };
+        let bytes = manifest.to_bytes();
+        assert_eq!(Manifest::read(&bytes).unwrap(), manifest);
+        assert_eq!(Manifest::read(&bytes).unwrap().to_bytes(), bytes);
+        assert!(matches!(Index::read(&bytes), Err(ManifestError::MediaType { .. })));
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_refused_with_the_reason() {
+        let index = Index { manifests: vec![Descriptor::of(media::MANIFEST, b"x")], ..Index::empty() };
+        assert_eq!(Manifest::read(&index.to_bytes()), Err(ManifestError::Index(1)));
+        let reasons = [
+            ("[]", "an object"),
+            ("{", "malformed"),
+            (r#"{"schemaVersion":1}"#, "`schemaVersion` is 1"),
+            (r#"{"schemaVersion":2,"schemaVersion":2}"#, "malformed"),
+            (r#"{"schemaVersion":2,"mediaType":"text/html"}"#, "`text/html`"),
+            (
+                r#"{"schemaVersion":2,"config":{"mediaType":"a","digest":"sha512:00","size":1},"layers":[]}"#,
+                "sha256",
+            ),
+            (
+                r#"{"schemaVersion":2,"config":{"mediaType":"a","digest":"00","size":1},"layers":[]}"#,
+                "sha256",
+            ),
+            (
+                r#"{"schemaVersion":2,"config":{"mediaType":"a","digest":"sha256:00","size":-1},"layers":[]}"#,
+                "malformed",
+            ),
+        ];
+        for (text, reason) in reasons {
+            let error = Manifest::read(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+        assert!(Manifest::read(&[0xff]).is_err());
+    }
+}

@@ -1,0 +1,283 @@
+//! Publishing and pulling, by way of image-layout directories.
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Ran};
+
+const FLOW: &str = "start: a\nnodes:\n  a: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { said: \"${result}\" } }";
+
+fn ok(ran: &Ran) {
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+}
+
+/// `t/kit` 1.0.0, `t/flow` 1.0.0 and `t/note` 2.0.0, signed with `me`, and a project elsewhere.
+fn signed() -> Place {
+    let place = Place::with_testkit();
+    ok(&place.run(&["keys", "generate", "me"]));
+    ok(&place.run(&["trust", "add", "me", "--key", "me", "--items", "t/*"]));
+    std::fs::create_dir_all(place.path(".ai/knowledge/t")).unwrap();
+    std::fs::create_dir_all(place.path("other/.ai")).unwrap();
+    place.write("other/caps.yaml", "dispatch: ['execute.tool.t.*', 'load.knowledge.t.*']\n");
+    place.graph(".ai/tools/t/flow.yaml", FLOW);
+    place.write(".ai/knowledge/t/note.md", "---\ntitle: A note\nversion: 2.0.0\n---\nText.\n");
+    sign(&place, "1.0.0");
+    for text in [".ai/tools/t/flow.yaml", ".ai/knowledge/t/note.md"] {
+        ok(&place.run(&["sign", text, "--key", "me", "--time", "2026-01-01"]));
+    }
+    place
+}
+
+fn sign(place: &Place, version: &str) {
+    ok(&place.run(&["sign", ".ai/tools/t/kit.wasm", "--key", "me", "--version", version]));
+}
+
+/// In the other project.
+fn there(place: &Place, args: &[&str]) -> Ran {
+    let output = place.command(args).current_dir(place.path("other")).output().unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn there_json(place: &Place, args: &[&str]) -> (Value, i32) {
+    let ran = there(place, &[args, &["--json"]].concat());
+    (serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}\n{}", ran.shown())), ran.code)
+}
+
+fn message(document: &Value) -> &str {
+    document["error"]["message"].as_str().unwrap_or_else(|| panic!("{document}"))
+}
+
+#[test]
+fn a_graph_is_published_with_its_items_and_runs_elsewhere() {
+    let place = signed();
+    let published = place.json(&["publish", "t/flow", "t/note", "--with-items", "oci-layout:out"]).0;
+    let ids: Vec<_> = published["published"].as_array().unwrap().iter().map(|it| it["id"].clone()).collect();
+    assert_eq!(ids, [json!("t/kit"), json!("t/flow"), json!("t/note")], "{published}");
+    let again = place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]).0;
+    for (one, other) in
+        again["published"].as_array().unwrap().iter().zip(published["published"].as_array().unwrap())
+    {
+        assert_eq!(one["was_there"], true, "the same thing twice is the same bytes: {again}");
+        assert_eq!(one["manifest"], other["manifest"]);
+    }
+
+    let (pulled, code) =
+        there_json(&place, &["pull", "oci-layout:../out:t/flow:1.0.0", "oci-layout:../out:t/note:2.0.0"]);
+    assert_eq!(code, 0, "{pulled}");
+    let kinds: Vec<_> = pulled["pulled"].as_array().unwrap().iter().map(|it| it["kind"].clone()).collect();
+    assert_eq!(kinds, [json!("graph"), json!("component"), json!("knowledge")]);
+    for file in ["tools/t/flow.yaml", "tools/t/kit.wasm", "tools/t/kit.wasm.dsse.json", "knowledge/t/note.md"]
+    {
+        assert!(place.path("home/installed").join(file).is_file(), "{file}");
+    }
+    let same = |one: &str, other: &str| {
+        assert_eq!(std::fs::read(place.path(one)).unwrap(), std::fs::read(place.path(other)).unwrap());
+    };
+    same(".ai/tools/t/kit.wasm", "home/installed/tools/t/kit.wasm");
+    same(".ai/tools/t/flow.yaml", "home/installed/tools/t/flow.yaml");
+    let (ran, code) = there_json(&place, &["run", "t/flow", "--caps", "caps.yaml"]);
+    assert_eq!((code, &ran["output"]["said"]), (0, &json!(1)), "{ran}");
+
+    // From the lockfile alone, and a second time there is nothing to do.
+    std::fs::remove_dir_all(place.path("home/installed")).unwrap();
+    let (restored, code) = there_json(&place, &["pull"]);
+    assert_eq!((code, restored["pulled"].as_array().map(Vec::len)), (0, Some(3)), "{restored}");
+    let (again, _) = there_json(&place, &["pull"]);
+    assert!(again["pulled"].as_array().unwrap().iter().all(|it| it["was_there"] == true), "{again}");
+    assert_eq!(there(&place, &["run", "t/flow", "--caps", "caps.yaml"]).code, 0);
+    let (checked, code) = there_json(&place, &["lock", "--check"]);
+    assert_eq!((code, &checked["holds"]), (0, &json!(true)), "{checked}");
+}
+
+#[test]
+fn what_is_said_about_publishing_and_pulling() {
+    let place = signed();
+    let mut shown = Vec::new();
+    let mut say = |ran: Ran| shown.push(ran.shown());
+    say(place.run(&["publish", "t/kit", "t/note", "oci-layout:out"]));
+    say(place.run(&["publish", "t/kit", "oci-layout:out"]));
+    say(place.run(&["search", "oci-layout:out"]));
+    say(place.run(&["search", "oci-layout:out", "a note"]));
+    say(place.run(&["pull", "oci-layout:out:t/kit:1.0.0"]));
+    say(place.run(&["lock", "oci-layout:out:t/note:2.0.0"]));
+    say(place.run(&["lock", "--check"]));
+    // What is not there, and what is no reference.
+    say(place.run(&["pull", "oci-layout:out:t/kit:9.0.0"]));
+    say(place.run(&["pull", "oci-layout:nowhere:t/kit:1.0.0"]));
+    say(place.run(&["pull", "oci-layout:out"]));
+    say(place.run(&["pull", "oci://registry.example/../x:1"]));
+    say(place.run(&["pull", "docker://registry.example/x:1"]));
+    say(place.run(&["publish", "t/kit", "t/note", "oci-layout:out:one"]));
+    say(place.run(&["publish", "t/kit"]));
+    say(place.run(&["publish", "t/kit", "oci-layout:out:t/kit:3.0.0"]));
+    say(place.run(&["publish", "t/nothing", "oci-layout:out"]));
+    say(place.run(&["publish", "caps.yaml", "oci-layout:.ai"]));
+    say(place.run(&["search", "oci-layout:nowhere"]));
+    place.write("graph-host.lock", "version: 1\ntools: { x: { kind: graph, reference: nowhere } }\n");
+    say(place.run(&["pull"]));
+    insta::assert_snapshot!(digests(&shown.join("\n")));
+}
+
+/// Replaces digests and key ids, which differ from key to key.
+fn digests(text: &str) -> String {
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_hex) {
+        let length = rest[at..].find(|c| !is_hex(c)).unwrap_or(rest.len() - at);
+        shown += &rest[..at];
+        shown += if length == 64 || length == 12 { "[hex]" } else { &rest[at..at + length] };
+        rest = &rest[at + length..];
+    }
+    shown + rest
+}
+
+#[test]
+fn what_is_unsigned_or_changed_is_not_published() {
+    let place = signed();
+    let refused = |args: &[&str], exit: i32, told: &str| {
+        let (document, code) = place.json(&[&["publish"], args].concat());
+        assert_eq!(code, exit, "{document}");
+        assert!(message(&document).contains(told), "{document}");
+    };
+    std::fs::rename(place.path(".ai/tools/t/kit.wasm.dsse.json"), place.path("kept")).unwrap();
+    refused(&["t/kit", "oci-layout:out"], 8, "is not signed");
+    refused(&["t/flow", "--with-items", "oci-layout:out"], 8, "is not signed");
+    assert!(!place.path("out").exists(), "all is checked before anything is published");
+    std::fs::rename(place.path("kept"), place.path(".ai/tools/t/kit.wasm.dsse.json")).unwrap();
+    place.write(".ai/knowledge/t/note.md", &(place.read(".ai/knowledge/t/note.md") + "More.\n"));
+    refused(&["t/note", "oci-layout:out"], 8, "was changed after it was signed");
+    place.write(".ai/knowledge/t/plain.md", "# Plain\n");
+    refused(&[".ai/knowledge/t/plain.md", "oci-layout:out"], 8, "is not signed");
+    ok(&place.run(&["sign", ".ai/knowledge/t/plain.md", "--key", "me"]));
+    refused(&["t/plain", "oci-layout:out"], 2, "does not say its version");
+    ok(&place.run(&["publish", "t/plain", "--version", "0.1.0", "oci-layout:out"]));
+    ok(&place.run(&["trust", "revoke", "me"]));
+    refused(&["t/kit", "oci-layout:out"], 8, "is revoked");
+    refused(&["t/flow", "oci-layout:out"], 8, "is revoked");
+}
+
+#[test]
+fn a_version_keeps_what_it_names_unless_it_is_forced() {
+    let place = signed();
+    ok(&place.run(&["publish", "t/kit", "oci-layout:out"]));
+    ok(&place.run(&["publish", "t/kit", "oci-layout:out:t/kit:latest"]));
+    ok(&there(&place, &["pull", "oci-layout:../out:t/kit:1.0.0"]));
+    // Other bytes of the same version: another time makes another manifest.
+    let other = |args: &[&str]| place.command(args).env("SOURCE_DATE_EPOCH", "86400").output().unwrap();
+    let refused = other(&["publish", "t/kit", "oci-layout:out"]);
+    assert_eq!(refused.status.code(), Some(8), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert!(
+        other(&["publish", "t/kit", "oci-layout:out:t/kit:latest"]).status.success(),
+        "any other tag may move"
+    );
+    assert!(other(&["publish", "t/kit", "oci-layout:out", "--force"]).status.success());
+
+    // Who has locked it is told, with both digests.
+    let lock = std::fs::read_to_string(place.path("other/graph-host.lock")).unwrap();
+    let (moved, code) = there_json(&place, &["pull", "oci-layout:../out:t/kit:1.0.0"]);
+    assert_eq!(code, 8, "{moved}");
+    assert!(message(&moved).contains("has moved since `t/kit` was locked: it was sha256:"), "{moved}");
+    assert_eq!(there(&place, &["lock", "--check"]).code, 8);
+    assert_eq!(there(&place, &["lock"]).code, 8, "not even a lock takes it over by itself");
+    assert_eq!(std::fs::read_to_string(place.path("other/graph-host.lock")).unwrap(), lock);
+    ok(&there(&place, &["pull"]));
+    ok(&there(&place, &["lock", "--accept-moved"]));
+    assert_ne!(std::fs::read_to_string(place.path("other/graph-host.lock")).unwrap(), lock);
+    // The lock names what is to be there: what is installed still is the other one.
+    assert_eq!(there(&place, &["lock", "--check"]).code, 8);
+}
+
+#[test]
+fn a_step_back_is_refused_unless_it_is_meant() {
+    let place = signed();
+    ok(&place.run(&["publish", "t/kit", "oci-layout:out"]));
+    sign(&place, "1.1.0");
+    ok(&place.run(&["publish", "t/kit", "oci-layout:out"]));
+    let pull = |version: &str, more: &[&str]| {
+        let reference = format!("oci-layout:../out:t/kit:{version}");
+        there_json(&place, &[&["pull", reference.as_str()], more].concat())
+    };
+    assert_eq!(pull("1.0.0", &[]).1, 0);
+    assert_eq!(pull("1.1.0", &[]).1, 0);
+    let (refused, code) = pull("1.0.0", &[]);
+    assert_eq!(code, 8, "{refused}");
+    assert!(message(&refused).contains("1.0.0, and 1.1.0 is locked: that would be a step back"), "{refused}");
+    // Another project has locked nothing, and the same is installed.
+    std::fs::remove_file(place.path("other/graph-host.lock")).unwrap();
+    let (refused, code) = pull("1.0.0", &["--no-lock"]);
+    assert_eq!(code, 8, "{refused}");
+    assert!(message(&refused).contains("1.1.0 is installed"), "{refused}");
+    assert!(!place.path("other/graph-host.lock").exists());
+    assert_eq!(pull("1.0.0", &["--allow-downgrade"]).1, 0);
+    assert!(place.read("other/graph-host.lock").contains("version: \"1.0.0\""));
+}
+
+#[test]
+fn what_was_pulled_runs_signed_or_not_at_all() {
+    let place = signed();
+    ok(&place.run(&["publish", "t/flow", "t/note", "--with-items", "oci-layout:out"]));
+    ok(&there(&place, &["pull", "oci-layout:../out:t/flow:1.0.0", "oci-layout:../out:t/note:2.0.0"]));
+    ok(&there(&place, &["pull", "oci-layout:../out:t/kit:1.0.0", "--into", "vendored"]));
+    let run = ["run", "t/flow", "--caps", "caps.yaml", "--allow-unsigned"];
+    assert_eq!(there(&place, &run).code, 0);
+    let refused = |args: &[&str], what: &str| {
+        let (document, code) = there_json(&place, args);
+        assert_eq!(code, 8, "{document}");
+        let told = format!("{document}");
+        assert!(
+            told.contains(what) && told.contains("was pulled") && told.contains("is not signed"),
+            "{told}"
+        );
+    };
+    // The component, in the installed space and elsewhere; with its record of origin and, where all was pulled, without.
+    std::fs::remove_file(place.path("home/installed/tools/t/kit.wasm.dsse.json")).unwrap();
+    refused(&run, "kit.wasm");
+    std::fs::remove_file(place.path("home/installed/tools/t/kit.wasm.origin.json")).unwrap();
+    refused(&run, "kit.wasm");
+    std::fs::remove_file(place.path("other/vendored/tools/t/kit.wasm.dsse.json")).unwrap();
+    refused(&[&run[..], &["--items", "vendored"]].concat(), "kit.wasm");
+    // The graph and the text, without their lines.
+    ok(&there(&place, &["pull"]));
+    assert_eq!(there(&place, &run).code, 0, "pulling again mends it");
+    for (file, args) in [
+        ("tools/t/flow.yaml", &run[..]),
+        ("knowledge/t/note.md", &["run", "reads.yaml", "--caps", "caps.yaml", "--allow-unsigned"]),
+    ] {
+        place.graph(
+            "other/reads.yaml",
+            "start: a\nnodes: { a: { action: { primary: load, item_type: knowledge, item_id: t/note } } }",
+        );
+        assert_eq!(there(&place, args).code, 0);
+        let path = place.path("home/installed").join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, graph_core::trust::unsigned_text(&text)).unwrap();
+        refused(args, file.rsplit('/').next().unwrap());
+    }
+}
+
+#[test]
+fn what_the_user_put_there_is_left_alone() {
+    let place = signed();
+    ok(&place.run(&["publish", "t/kit", "oci-layout:out"]));
+    let before = std::fs::read(place.path(".ai/tools/t/kit.wasm")).unwrap();
+    let (refused, code) = place.json(&["pull", "oci-layout:out:t/kit:1.0.0", "--into", ".ai"]);
+    assert_eq!(code, 4, "{refused}");
+    assert!(message(&refused).contains("was not pulled: it is left alone"), "{refused}");
+    assert_eq!(std::fs::read(place.path(".ai/tools/t/kit.wasm")).unwrap(), before);
+    assert!(!place.path("graph-host.lock").exists());
+    #[cfg(unix)]
+    {
+        std::fs::create_dir_all(place.path("vendored")).unwrap();
+        std::fs::create_dir_all(place.path("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(place.path("elsewhere"), place.path("vendored/tools")).unwrap();
+        let (refused, code) = place.json(&["pull", "oci-layout:out:t/kit:1.0.0", "--into", "vendored"]);
+        assert_eq!(code, 4, "{refused}");
+        assert!(message(&refused).contains("a link leads from"), "{refused}");
+        let left: Vec<_> = std::fs::read_dir(place.path("elsewhere/t")).into_iter().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
