@@ -71,10 +71,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         }
     }
     let locked = !args.no_lock && !args.references.is_empty() && lock.write()?;
-    let pulled: Vec<_> =
+    let items: Vec<_> =
         done.iter().map(|(one, placed)| to_json(one, &placed.path, placed.was_there)).collect();
     let lockfile = locked.then(|| lock.path().display().to_string());
-    context.output.show(&json!({ "pulled": pulled, "lockfile": lockfile }), || {
+    context.output.show(&json!({ "pulled": items, "lockfile": lockfile }), || {
         let mut lines: Vec<_> =
             done.iter().map(|(one, placed)| render(one, &placed.path, placed.was_there)).collect();
         if locked {
