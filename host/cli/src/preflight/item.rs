@@ -99,7 +99,8 @@ pub(super) async fn look_at(
     if let Some(Some(schema)) = schemas.get(id) {
         for problem in schema.check_literal(&action.params) {
             let message = format!("its params are not what `{id}` takes: {problem}");
-            planned.problems.push(Error::invalid(message).into());
+            let help = format!("see what it takes: graph-host inspect {id}");
+            planned.problems.push(Error::invalid(message).help(help).into());
         }
     }
 }

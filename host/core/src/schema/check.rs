@@ -121,9 +121,54 @@ impl InputSchema {
         self.validator
             .iter_errors(value)
             .filter(|error| keep(error))
+            .flat_map(|error| explained(&error))
             .take(MOST_PROBLEMS)
-            .map(|error| problem(error.instance_path().as_str(), &error.to_string()))
             .collect()
+    }
+}
+
+/// What a violation comes to. Of several alternatives it is that of the one that was meant, as far as a constant, such as
+/// the tag of an enumeration, says which one that is.
+fn explained(error: &jsonschema::ValidationError<'_>) -> Vec<SchemaProblem> {
+    use ValidationErrorKind as Kind;
+    let whole = || vec![problem(error.instance_path().as_str(), &error.to_string())];
+    let (Kind::OneOfNotValid { context } | Kind::AnyOf { context }) = error.kind() else { return whole() };
+    let constant = |alternative: &[jsonschema::ValidationError<'static>]| {
+        alternative.iter().find_map(|error| match error.kind() {
+            Kind::Constant { expected_value } => {
+                Some((error.instance_path().as_str().to_owned(), expected_value.clone()))
+            }
+            _ => None,
+        })
+    };
+    let mut meant = context.iter().filter(|alternative| constant(alternative).is_none());
+    match (meant.next(), meant.next()) {
+        (Some(alternative), None) => alternative.iter().flat_map(explained).collect(),
+        (Some(_), Some(_)) => {
+            // A key that all alternatives need is missing, whichever was meant.
+            let lacks = |alternative: &[jsonschema::ValidationError<'static>], key: &Value| {
+                alternative
+                    .iter()
+                    .any(|error| matches!(error.kind(), Kind::Required { property } if property == key))
+            };
+            let first = context.first().into_iter().flatten();
+            let missing = first.filter(|error| match error.kind() {
+                Kind::Required { property } => context.iter().all(|other| lacks(other, property)),
+                _ => false,
+            });
+            let missing: Vec<_> = missing.flat_map(explained).collect();
+            if missing.is_empty() { whole() } else { missing }
+        }
+        (None, _) => {
+            let constants: Vec<_> =
+                context.iter().filter_map(|alternative| constant(alternative.as_slice())).collect();
+            let Some((path, _)) = constants.first() else { return whole() };
+            if constants.iter().any(|(other, _)| other != path) {
+                return whole();
+            }
+            let values: Vec<_> = constants.iter().map(|(_, value)| value.to_string()).collect();
+            vec![problem(path, &format!("it is not one of {}", values.join(", ")))]
+        }
     }
 }
 
@@ -206,6 +251,27 @@ mod tests {
         ] {
             assert!(InputSchema::compile(&value).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn of_several_alternatives_the_one_that_was_meant_is_told() {
+        let schema = schema(&json!({"oneOf": [
+            {"properties": {"op": {"const": "spin"}, "n": {"type": "integer"}}, "required": ["op", "n"]},
+            {"properties": {"op": {"const": "echo"}, "to": {"oneOf": [{"type": "string"}, {"type": "integer"}]}}, "required": ["op"]}
+        ]}));
+        let told = |value: Value| {
+            let problems = schema.validate_and_fill(value).unwrap_err();
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(told(json!({"op": "stop"})), r#"/op: it is not one of "spin", "echo""#);
+        assert_eq!(told(json!({"op": "spin"})), r#""n" is a required property"#);
+        assert_eq!(told(json!({"op": "spin", "n": "1"})), r#"/n: "1" is not of type "integer""#);
+        assert_eq!(told(json!({})), r#""op" is a required property"#);
+        assert!(
+            told(json!({"op": "echo", "to": []})).starts_with("/to: "),
+            "{}",
+            told(json!({"op": "echo", "to": []}))
+        );
     }
 
     #[test]
