@@ -5,6 +5,7 @@ use graph_core::topology::{Topology, TopologyEdge, TopologyEdgeKind, TopologyKin
 use layout::backends::svg::SVGWriter;
 use layout::core::base::Orientation;
 use layout::core::color::Color;
+use layout::core::format::{ClipHandle, RenderBackend};
 use layout::core::geometry::Point;
 use layout::core::style::{LineStyleKind, StyleAttr};
 use layout::std_shapes::shapes::{Arrow, Element, LineEndKind, ShapeKind};
@@ -16,6 +17,8 @@ use crate::error::{Error, Result};
 const MOST: usize = 400;
 /// One size for all texts: the writer names a style for each size.
 const FONT: usize = 14;
+/// Room around the picture.
+const MARGIN: f64 = 12.0;
 /// Characters of a line that are shown.
 const LONGEST: usize = 60;
 
@@ -38,9 +41,99 @@ pub fn svg(topology: &Topology) -> Result<String> {
         };
         picture.add_edge(arrow(edge), from, to);
     }
-    let mut writer = SVGWriter::new();
-    picture.do_it(false, false, false, &mut writer);
-    Ok(writer.finalize())
+    let mut sheet = Sheet { writer: SVGWriter::new(), width: 0.0, height: 0.0, texts: Vec::new() };
+    picture.do_it(false, false, false, &mut sheet);
+    Ok(sheet.finish())
+}
+
+/// The writer, and how far what it has drawn reaches: it reserves as much room below a text as the text is long.
+struct Sheet {
+    writer: SVGWriter,
+    width: f64,
+    height: f64,
+    /// Texts, which are drawn at last: over the lines.
+    texts: Vec<(Point, String, StyleAttr)>,
+}
+
+impl Sheet {
+    /// What is drawn reaches to this point.
+    fn reach(&mut self, point: Point) {
+        self.width = self.width.max(point.x);
+        self.height = self.height.max(point.y);
+    }
+
+    /// The picture: as large as what is in it, and with texts that can be read where a line goes through them.
+    fn finish(mut self) -> String {
+        for (at, text, look) in self.texts {
+            self.writer.draw_text(at, &text, &look);
+        }
+        let text = self.writer.finalize();
+        let (width, height) = ((self.width + MARGIN).ceil(), (self.height + MARGIN).ceil());
+        let head = format!(
+            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\">"
+        );
+        let text = match (text.find("<svg "), text.find("svg\">")) {
+            (Some(begin), Some(end)) if begin < end => {
+                format!("{}{head}{}", &text[..begin], &text[end + "svg\">".len()..])
+            }
+            _ => text,
+        };
+        text.replacen(
+            "</style>",
+            "textPath, text { paint-order: stroke; stroke: white; stroke-width: 4px; }\n</style>",
+            1,
+        )
+    }
+}
+
+impl RenderBackend for Sheet {
+    fn draw_rect(
+        &mut self,
+        xy: Point,
+        size: Point,
+        look: &StyleAttr,
+        properties: Option<String>,
+        clip: Option<ClipHandle>,
+    ) {
+        self.reach(xy.add(size));
+        self.writer.draw_rect(xy, size, look, properties, clip);
+    }
+
+    fn draw_line(&mut self, start: Point, stop: Point, look: &StyleAttr, properties: Option<String>) {
+        self.reach(start);
+        self.reach(stop);
+        self.writer.draw_line(start, stop, look, properties);
+    }
+
+    fn draw_circle(&mut self, xy: Point, size: Point, look: &StyleAttr, properties: Option<String>) {
+        self.reach(xy.add(size.scale(0.5)));
+        self.writer.draw_circle(xy, size, look, properties);
+    }
+
+    fn draw_text(&mut self, xy: Point, text: &str, look: &StyleAttr) {
+        self.reach(xy.add(room_of(text).scale(0.5)));
+        self.texts.push((xy, text.to_owned(), look.clone()));
+    }
+
+    fn draw_arrow(
+        &mut self,
+        path: &[(Point, Point)],
+        dashed: bool,
+        head: (bool, bool),
+        look: &StyleAttr,
+        properties: Option<String>,
+        text: &str,
+    ) {
+        for (one, other) in path {
+            self.reach(*one);
+            self.reach(*other);
+        }
+        self.writer.draw_arrow(path, dashed, head, look, properties, text);
+    }
+
+    fn create_clip(&mut self, xy: Point, size: Point, rounded: usize) -> ClipHandle {
+        self.writer.create_clip(xy, size, rounded)
+    }
 }
 
 fn style(line: &str, fill: &str, rounded: usize) -> StyleAttr {
@@ -64,12 +157,15 @@ fn element(node: &TopologyNode) -> Element {
 }
 
 fn boxed(text: &str, look: StyleAttr) -> Element {
-    let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    let lines = text.lines().count();
-    // Half an em for a character, and room around the text.
-    #[allow(clippy::cast_precision_loss, reason = "labels are short")]
-    let size = Point::new(longest as f64 * 8.0 + 24.0, lines as f64 * 18.0 + 16.0);
+    let size = room_of(text).add(Point::new(24.0, 16.0));
     Element::create(ShapeKind::new_box(text), look, Orientation::TopToBottom, size)
+}
+
+/// How much room a text takes: half an em for a character.
+#[allow(clippy::cast_precision_loss, reason = "labels are short")]
+fn room_of(text: &str) -> Point {
+    let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    Point::new(longest as f64 * 8.0, text.lines().count() as f64 * 18.0)
 }
 
 fn arrow(edge: &TopologyEdge) -> Arrow {
@@ -127,6 +223,25 @@ mod tests {
     fn the_same_graph_gives_the_same_picture() {
         let config = "  start: [a, b]\n  nodes: { a: { next: c }, b: { next: c }, c: { next: a } }";
         assert_eq!(svg(&topology(config)).unwrap(), svg(&topology(config)).unwrap());
+    }
+
+    #[test]
+    fn a_picture_is_as_large_as_what_is_in_it_and_texts_are_over_lines() {
+        let long = "y".repeat(50);
+        let picture = svg(&topology(&format!(
+            "  start: a\n  nodes: {{ a: {{ next: [ {{ to: b, label: {long} }} ] }}, b: {{}} }}"
+        )))
+        .unwrap();
+        let number = |text: &str, before: &str| -> f64 {
+            let from = text.find(before).unwrap() + before.len();
+            text[from..].split('"').next().unwrap().parse().unwrap()
+        };
+        let boxes: Vec<&str> = picture.split("<rect ").skip(1).collect();
+        let bottoms = boxes.iter().map(|text| number(text, "y=\"") + number(text, "height=\""));
+        let bottom = bottoms.fold(0.0, f64::max);
+        let height = number(&picture, "height=\"");
+        assert!(height >= bottom && height <= bottom + 2.0 * MARGIN, "{height}, {bottom}");
+        assert!(picture.rfind("<path ") < picture.find(&long), "{picture}");
     }
 
     #[test]
