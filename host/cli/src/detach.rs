@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::driver::Observer;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::home::{write_atomic, write_new_private};
+use crate::home::{is_stream, write_atomic, write_new_private};
 use crate::project;
 use crate::thread::Thread;
 
@@ -52,6 +52,13 @@ pub fn start(project: &Path, run: &str, orders: Orders) -> Result<Detached> {
     let thread = Thread::of(project, run);
     thread.create()?;
     let log = thread.log_file();
+    if is_stream(&log) {
+        return Err(Error::usage(format!(
+            "{} is not a regular file: output goes there",
+            project::shown(&log)
+        ))
+        .help("look at what is there, and move it away"));
+    }
     let report = thread.folder().join(format!("started-{}.json", std::process::id()));
     let inputs = thread.folder().join(format!("inputs-{}.json", std::process::id()));
     let left = [report.clone(), inputs.clone()];

@@ -14,6 +14,7 @@ mod knowledge;
 mod lock;
 mod memory;
 mod plan;
+mod regular;
 mod resolve;
 mod run;
 mod sqlite;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use crate::regular;
+
 /// Somebody who only looks whether a lock is held has it for a moment. Such a moment is waited out.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -26,6 +28,7 @@ impl RunLock {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
+            regular::check(path)?;
             let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
             match file.try_lock() {
                 // The one before may have removed the file between its opening and its locking here.
@@ -45,6 +48,7 @@ impl RunLock {
 
     /// Whether somebody has the lock.
     pub(crate) fn is_held(path: &Path) -> io::Result<bool> {
+        regular::check(path)?;
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -8,6 +8,7 @@ use super::line::{DIGITS, Entry, Line};
 use super::store::write_atomic;
 use crate::error::{CommitError, ReadError, StorageError};
 use crate::memory::MemoryStore;
+use crate::regular;
 use crate::run::{NewRun, RunRow, RunUpdate};
 use crate::store::{At, CheckpointStore as _, Numbered, Synchronous, Upkeep as _};
 
@@ -89,6 +90,7 @@ impl Log {
     /// Reads what has been added since.
     pub(super) fn refresh(&mut self) -> Result<(), StorageError> {
         let mut read = || {
+            regular::check(&self.file)?;
             let mut file = File::open(&self.file)?;
             // Whoever commits must not cut a line off while it is read.
             file.lock_shared()?;
@@ -197,6 +199,7 @@ impl Log {
         before: impl FnOnce() -> Result<(), StorageError>,
     ) -> Result<(), CommitError> {
         let mut open = || {
+            regular::check(&self.file)?;
             let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
             file.lock()?;
             let lines = self.read_on(&mut file)?;

@@ -10,6 +10,7 @@ use super::log::fault;
 use super::store::write_atomic;
 use crate::error::{AcquireError, ReadError, StorageError};
 use crate::lock::RunLock;
+use crate::regular;
 use crate::store::{Holder, Owner, RunGuard};
 
 /// How often, and in what steps, to wait for a process that has taken a lock to say who it is.
@@ -53,7 +54,7 @@ pub(super) fn holder(folder: &Path) -> Result<Holder, ReadError> {
 }
 
 fn read_owner(path: &Path) -> Result<Option<Owner>, StorageError> {
-    match fs::read(path) {
+    match regular::read(path) {
         // A file that says nothing that can be understood names nobody: the lock is what counts.
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::log::fault;
 use super::store::{FileStore, write_atomic};
 use crate::error::StorageError;
+use crate::regular;
 use crate::upkeep::Freed;
 
 /// An entry as its file has it. Its key is the name of the folder.
@@ -145,7 +146,7 @@ fn each(
         if path.extension().is_some() {
             continue;
         }
-        match fs::read(&path) {
+        match regular::read(&path) {
             // Text in another encoding is none: it is passed over, and goes with what has expired.
             Ok(bytes) => visit(&path, &String::from_utf8_lossy(&bytes))?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}

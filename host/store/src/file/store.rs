@@ -20,6 +20,7 @@ use crate::error::{
     AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
 };
 use crate::plan;
+use crate::regular;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
@@ -155,7 +156,7 @@ impl FileStore {
 
     fn fits(&self, digest: &Digest, text: &str) -> Result<bool, SnapshotError> {
         let path = self.snapshot_path(digest);
-        match fs::read(&path) {
+        match regular::read(&path) {
             Ok(kept) if kept == text.as_bytes() => Ok(true),
             Ok(_) => Err(SnapshotError::Differs { digest: *digest }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -167,6 +168,7 @@ impl FileStore {
     pub(super) fn lock_folder(&self) -> Result<FolderLock, StorageError> {
         let path = self.folder.join("lock");
         let lock = || -> io::Result<File> {
+            regular::check(&path)?;
             fs::create_dir_all(&self.folder)?;
             let file = File::options().write(true).create(true).truncate(false).open(&path)?;
             file.lock()?;
@@ -376,7 +378,7 @@ impl CheckpointStore for FileStore {
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         let path = self.snapshot_path(digest);
-        match fs::read_to_string(&path) {
+        match regular::check(&path).and_then(|()| fs::read_to_string(&path)) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(fault(&path, &error).into()),

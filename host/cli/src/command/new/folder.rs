@@ -29,6 +29,8 @@ pub(super) fn make(folder: &Path, files: &[(&str, String)]) -> Result<()> {
     };
     fs::create_dir_all(parent).map_err(failed(parent))?;
     let draft = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).map_err(failed(parent))?;
+    // The draft's own name says nothing to anybody.
+    let failed = |_: &Path| failed(folder);
     for (name, text) in files {
         let path = draft.path().join(name);
         if let Some(around) = path.parent() {
