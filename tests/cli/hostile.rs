@@ -55,9 +55,9 @@ fn hostile_input_comes_to_what_it_should() {
 }
 
 #[test]
-fn hostile_calls_a_hundred_times_over_take_no_more_memory() {
+fn hostile_input_a_hundred_times_over_takes_no_more_memory() {
     let prepared = offer::Prepared::new();
-    each(|fixture| fixture.repeat, |fixture| memory::check(fixture, &prepared));
+    each(|fixture| fixture.repeats, |fixture| memory::check(fixture, &prepared));
 }
 
 #[test]

@@ -21,8 +21,8 @@ pub(crate) struct Fixture {
     pub(crate) expect: Map<String, Value>,
     /// Which defences it fails without.
     pub(crate) guards: Vec<String>,
-    /// Whether it is cheap enough to be called a hundred times over.
-    pub(crate) repeat: bool,
+    /// Whether one process can be made to meet it again and again.
+    pub(crate) repeats: bool,
 }
 
 /// Keys of a fixture, beside those that say what it is made of.
@@ -110,7 +110,13 @@ fn read(topic: &Path, file: &Path) -> Fixture {
     let offer = text_of(take(ABOUT[1]), ABOUT[1]);
     let Some(Value::Object(expect)) = take(ABOUT[2]) else { panic!("{shown}: no `expect`") };
     let Some(Value::Array(guards)) = take(ABOUT[3]) else { panic!("{shown}: no list of `guards`") };
-    let repeat = take(ABOUT[4]) == Some(Value::Bool(true));
+    // What ends its process, and what takes long by its size alone, is met once.
+    let once = match take(ABOUT[4]) {
+        None => false,
+        Some(Value::Bool(false)) => true,
+        other => panic!("{shown}: `repeat` is {other:?}"),
+    };
+    let repeats = !once && ["node", "artifact", "document"].contains(&offer.as_str());
     for key in parts.keys() {
         assert!(PARTS.contains(&key.as_str()), "{shown}: `{key}` is nothing that a fixture is made of");
     }
@@ -121,7 +127,7 @@ fn read(topic: &Path, file: &Path) -> Fixture {
     assert!(!guards.is_empty(), "{shown}: it guards nothing");
     let name = format!("{topic}/{}", file.file_stem().unwrap().to_string_lossy());
     let guards = guards.into_iter().map(|guard| text_of(Some(guard), "guards")).collect();
-    Fixture { name, topic, input, offer, parts, expect, guards, repeat }
+    Fixture { name, topic, input, offer, parts, expect, guards, repeats }
 }
 
 impl Fixture {

@@ -108,13 +108,18 @@ impl<'f> Scene<'f> {
         text.replace("@PORT@", &self.server.as_ref().map_or(1, |server| server.port).to_string())
     }
 
+    /// The item that is offered, or that is to reach what is.
+    pub(crate) fn item(&self) -> &str {
+        self.fixture.parts.get("item").and_then(Value::as_str).unwrap_or("t/bad")
+    }
+
     /// The entry of the node that is offered, without what comes after it.
     pub(crate) fn node_entry(&self) -> String {
         let params = self.fixture.text("params_text").unwrap_or_else(|| {
             self.fixture.parts.get("params").map_or_else(|| "{}".to_owned(), Value::to_string)
         });
         let params = self.filled(&params);
-        let item = self.fixture.parts.get("item").and_then(Value::as_str).unwrap_or("t/bad");
+        let item = self.item();
         let mut entry = format!("action: {{ item_id: {item}, params: {params} }}, fuel: 20000000");
         if let Some(Value::Object(node)) = self.fixture.parts.get("node") {
             for (key, value) in node {

@@ -37,7 +37,7 @@ fn page(fixtures: &[Fixture]) -> String {
          What a stranger's component, document or statement tries, and what comes of it. Each row is a file in this folder, run by\n\
          `tests/cli/hostile.rs` (`cargo test --release --workspace -- hostile`), which also checks of each: the host ends by itself and in\n\
          time, no checkpoint advances, a healthy run beside it finishes, nothing is left behind in temporary folders, projects or the\n\
-         process table; and of the rows marked with ↻ that a hundred calls more in one process take no more memory.\n\
+         process table; and of the rows marked with ↻ that meeting them a hundred times more in one process takes no more memory.\n\
          This page is generated from the files: `HOSTILE_UPDATE=1` writes it anew.\n",
     );
     for (topic, title) in TOPICS {
@@ -49,7 +49,7 @@ fn page(fixtures: &[Fixture]) -> String {
             .unwrap();
         for fixture in rows {
             let file = fixture.name.split_once('/').map_or("", |(_, file)| file);
-            let repeat = if fixture.repeat { " ↻" } else { "" };
+            let repeat = if fixture.repeats { " ↻" } else { "" };
             writeln!(
                 page,
                 "| {} | {}{repeat} | {} | [{file}]({}.yaml) |",
