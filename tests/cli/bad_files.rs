@@ -16,7 +16,7 @@ use crate::place::{Place, Ran, kit};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The commands, `@` being the file, and a file that is well but of another kind than the command takes.
-const COMMANDS: [(&str, &str); 39] = [
+const COMMANDS: [(&str, &str); 45] = [
     ("run @", "caps.yaml"),
     ("run good.yaml --caps @", "good.yaml"),
     ("run good.yaml --trust @", "caps.yaml"),
@@ -56,6 +56,12 @@ const COMMANDS: [(&str, &str); 39] = [
     ("runs fork r --values @", "list.t"),
     ("replay r --key @", "good.yaml"),
     ("doctor --project @", "good.yaml"),
+    ("publish @ oci-layout:new:x --id t/x", "caps.yaml"),
+    ("pull oci-layout:@:x", "caps.yaml"),
+    ("pull oci-layout:new:x --trust @", "caps.yaml"),
+    ("search oci-layout:@", "caps.yaml"),
+    ("lock oci-layout:@:x", "caps.yaml"),
+    ("lock oci-layout:new:x --trust @", "caps.yaml"),
 ];
 
 /// What is wrong with a file, and its name.
@@ -172,12 +178,21 @@ fn said(ran: &Ran) -> String {
     said.join(" | ")
 }
 
-fn arguments<'a>(command: &'a str, file: &'a str) -> Vec<&'a str> {
-    command.split(' ').map(|word| if word == "@" { file } else { word }).collect()
+fn arguments(command: &str, file: &str) -> Vec<String> {
+    let word = |word: &str| match word {
+        "@" => file.to_owned(),
+        _ if word.starts_with("oci-layout:") => word.replace('@', file),
+        _ => word.to_owned(),
+    };
+    command.split(' ').map(word).collect()
+}
+
+fn words(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
 }
 
 fn takes_a_folder(command: &str) -> bool {
-    ["--items @", "--project @", "build @"].iter().any(|folder| command.contains(folder))
+    ["--items @", "--project @", "build @", "oci-layout:@"].iter().any(|folder| command.contains(folder))
 }
 
 #[test]
@@ -211,13 +226,13 @@ fn table(place: &Place, command: &str, other: &str) -> String {
         }
         let args = arguments(command, file);
         let before = files(place);
-        let ran = place.ran(&output(place.command(&args)));
+        let ran = place.ran(&output(place.command(&words(&args))));
         assert_eq!(files(place), before, "{args:?} leaves something behind");
         assert!([2, 3, 5, 8, 9, 10].contains(&ran.code), "{args:?}: {}\n{}", ran.code, ran.stderr);
         assert!(ran.stderr.len() < 8000, "{args:?} says too much: {}", ran.stderr);
         let raw = |c: char| c.is_control() && c != '\n';
         assert!(!ran.stderr.contains(raw) && !ran.stdout.contains(raw), "{args:?}: {:?}", ran.stderr);
-        let (document, code) = place.json(&args);
+        let (document, code) = place.json(&words(&args));
         assert_eq!(code, ran.code, "{args:?}: {document}");
         let said = said(&ran).replace(file, "@");
         assert!(said.len() > 10, "{args:?} says nothing: {}", ran.stderr);
@@ -286,7 +301,7 @@ fn unknown_names_are_told() {
     for command in COMMANDS {
         let args = arguments(command, "");
         let before = files(&place);
-        let ran = place.ran(&output(place.command(&args)));
+        let ran = place.ran(&output(place.command(&words(&args))));
         assert_eq!(ran.code, 9, "{args:?}: {}\n{}", ran.code, ran.stderr);
         assert!(ran.stdout.is_empty(), "{args:?}: {}", ran.stdout);
         assert_eq!(files(&place), before, "{args:?} leaves something behind");
@@ -329,7 +344,7 @@ impl Elsewhere {
 
     fn run(&self, command: &str) -> Ran {
         let args = arguments(command, "locked.yaml");
-        let mut own = self.place.command(&args);
+        let mut own = self.place.command(&words(&args));
         if let Some(user) = self.user {
             let mut theirs = Command::new(self.place.path("graph-host"));
             theirs.args(&args).current_dir(self.place.path("")).uid(user).gid(user);
@@ -425,7 +440,7 @@ fn pipe(place: &Place, name: &str) {
 
 #[test]
 fn pipes_in_a_project_are_not_waited_for() {
-    const ROWS: [(&str, &str, &str, i32); 12] = [
+    const ROWS: [(&str, &str, &str, i32); 13] = [
         (".ai/hooks.yaml", "run good.yaml", "hooks.yaml is not a regular file", 2),
         (".ai/state/runs.db", "run good.yaml", "runs.db is not a regular file", 10),
         (".ai/state/runs.db", "runs list", "runs.db is not a regular file", 10),
@@ -439,6 +454,7 @@ fn pipes_in_a_project_are_not_waited_for() {
             "output.log is not a regular file",
             2,
         ),
+        ("layout/oci-layout", "search oci-layout:layout", "it is not a file", 8),
         (".ai/tools/t/x.yaml", "run t/x", "there is no item `t/x`", 9),
         (".ai/tools/t/x.wasm", "inspect t/x", "there is no item `t/x`", 9),
         ("cases/x.case.yaml", "test cases", "there is no file that ends in `.case.yaml`", 9),
@@ -449,7 +465,7 @@ fn pipes_in_a_project_are_not_waited_for() {
         place.graph("good.yaml", "start: a\nnodes:\n  a: {}\n");
         place.write("named.case.yaml", "name: n\ngraph_file: graph.yaml\nscript: [{ run: {} }]\n");
         pipe(&place, name);
-        let ran = place.ran(&output(place.command(&arguments(command, ""))));
+        let ran = place.ran(&output(place.command(&words(&arguments(command, "")))));
         assert_eq!(ran.code, code, "{name}: {command}: {}", ran.stderr);
         let text = (ran.stdout + &ran.stderr).replace("\n  │ ", " ");
         assert!(text.contains(told), "{name}: {command}: {text}");
@@ -521,14 +537,14 @@ fn a_full_or_closed_stdout() {
         "runs list --json",
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let mut printing = place.command(&arguments(command, ""));
+        let mut printing = place.command(&words(&arguments(command, "")));
         printing.stdout(full);
         let ran = place.ran(&output(printing));
         let told = ran.stderr.contains("stdout cannot be written: No space left");
         assert!(ran.code == 10 && told, "{command}: {} {}", ran.code, ran.stderr);
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let mut printing = place.command(&arguments(command, ""));
+        let mut printing = place.command(&words(&arguments(command, "")));
         printing.stdout(writer);
         let ran = place.ran(&output(printing));
         // A run that was not written whole is no run.

@@ -49,15 +49,16 @@ impl Layout {
 
     fn read(&self, what: &str, path: &Path, most: u64) -> Result<Vec<u8>, TransportError> {
         let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 TransportError::NotFound { what: what.to_owned(), place: self.place() }
             }
             _ => self.io(what, "read", source),
         };
-        let file = File::open(path).map_err(failed)?;
-        if !file.metadata().map_err(failed)?.is_file() {
+        // Looked at before it is opened: a pipe would be waited for.
+        if !fs::metadata(path).map_err(failed)?.is_file() {
             return Err(self.broken(what, "it is not a file".to_owned()));
         }
+        let file = File::open(path).map_err(failed)?;
         let mut bytes = Vec::new();
         file.take(one_more(most)).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > most {
