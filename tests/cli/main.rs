@@ -23,6 +23,7 @@ mod reach;
 mod readme;
 mod registry;
 mod replay;
+mod security;
 mod server;
 mod sessions;
 mod shared;
