@@ -7,6 +7,7 @@ mod beside;
 mod fixture;
 mod memory;
 mod offer;
+mod registry;
 mod shown;
 mod signing;
 mod table;

@@ -66,7 +66,7 @@ fn a_plan_lists_texts_and_what_is_missing() {
     assert_eq!(document["texts"][1]["signature"], json!({ "standing": "unsigned" }), "{document}");
     place.graph(".ai/tools/t/flow.yaml", "start: a\nnodes: { a: {} }");
     let unknown = place.run(&["run", "t/flwo", "--caps", "caps.yaml"]);
-    let registry = place.run(&["run", "oci://example.com/graph:1", "--caps", "caps.yaml"]);
+    let registry = place.run(&["run", "oci://example.com/../graph:1", "--caps", "caps.yaml"]);
     insta::assert_snapshot!(format!("{}\n{}", unknown.shown(), registry.shown()));
 }
 

@@ -63,6 +63,9 @@ impl Place {
             .env("NO_COLOR", "1")
             .env("COLUMNS", "100")
             .env("TZ", "UTC")
+            .env("DOCKER_CONFIG", self.path("docker"))
+            .env_remove("GRAPH_HOST_REGISTRY")
+            .env_remove("SOURCE_DATE_EPOCH")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

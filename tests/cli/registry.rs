@@ -281,3 +281,66 @@ fn what_the_user_put_there_is_left_alone() {
         assert!(left.is_empty(), "{left:?}");
     }
 }
+
+#[test]
+fn a_reference_can_be_run_checked_drawn_and_looked_at() {
+    let place = signed();
+    ok(&place.run(&["publish", "t/flow", "t/note", "--with-items", "oci-layout:out"]));
+    let flow = "oci-layout:../out:t/flow:1.0.0";
+    let (ran, code) = there_json(&place, &["run", flow, "--caps", "caps.yaml", "--run-id", "r"]);
+    assert_eq!((code, &ran["output"]["said"], &ran["graph"]), (0, &json!(1), &json!("t/flow")), "{ran}");
+    assert!(!place.path("home/installed").exists(), "nothing is installed by that");
+    assert!(!place.path("other/graph-host.lock").exists());
+    let (replayed, code) = there_json(&place, &["replay", "r"]);
+    assert_eq!(code, 0, "{replayed}");
+    assert_eq!(there(&place, &["validate", flow, "oci-layout:../out:t/note:2.0.0"]).code, 0);
+    let drawn = there(&place, &["graph", "show", flow]);
+    assert!(drawn.code == 0 && drawn.stdout.contains("t/kit"), "{}", drawn.shown());
+    for (name, id) in [("t/flow:1.0.0", "t/flow"), ("t/kit:1.0.0", "t/kit"), ("t/note:2.0.0", "t/note")] {
+        let (shown, code) = there_json(&place, &["inspect", &format!("oci-layout:../out:{name}")]);
+        assert_eq!((code, &shown["id"]), (0, &json!(id)), "{shown}");
+    }
+    let suggested = there(&place, &["caps", "suggest", flow]);
+    assert!(suggested.code == 0 && suggested.stdout.contains("execute.tool.t.kit"), "{}", suggested.shown());
+
+    // By digest it is there without being asked for; what lies there is checked all the same.
+    let digest =
+        place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]).0["published"][1]["manifest"]
+            .clone();
+    let digest = digest.as_str().unwrap();
+    std::fs::rename(place.path("out"), place.path("away")).unwrap();
+    assert_eq!(there(&place, &["run", flow, "--caps", "caps.yaml"]).code, 9);
+    let pinned = format!("oci-layout:../out@{digest}");
+    let run = ["run", pinned.as_str(), "--caps", "caps.yaml", "--allow-unsigned"];
+    assert_eq!(there(&place, &run).code, 0);
+    let kept = format!("home/pulled/{}/.ai/tools/t/kit.wasm.dsse.json", &digest["sha256:".len()..]);
+    std::fs::remove_file(place.path(&kept)).unwrap();
+    let (refused, code) = there_json(&place, &run);
+    assert_eq!(code, 8, "{refused}");
+    assert!(message(&refused).contains("was pulled"), "{refused}");
+}
+
+#[test]
+fn what_another_project_has_installed_since_is_not_used_in_place_of_what_is_locked() {
+    let place = signed();
+    ok(&place.run(&["publish", "t/flow", "--with-items", "oci-layout:out"]));
+    ok(&there(&place, &["pull", "oci-layout:../out:t/flow:1.0.0"]));
+    let run = ["run", "t/flow", "--caps", "caps.yaml"];
+    assert_eq!(there(&place, &run).code, 0);
+    // Another version, and other bytes: a custom section changes nothing else.
+    let component = place.path(".ai/tools/t/kit.wasm");
+    let mut bytes = std::fs::read(&component).unwrap();
+    bytes.extend([0, 2, 1, b'x']);
+    std::fs::write(&component, bytes).unwrap();
+    sign(&place, "1.1.0");
+    ok(&place.run(&["publish", "t/kit", "oci-layout:out"]));
+    ok(&place.run(&["pull", "oci-layout:out:t/kit:1.1.0"]));
+    let (refused, code) = there_json(&place, &run);
+    assert_eq!(code, 8, "{refused}");
+    assert!(message(&refused).contains("locked is version 1.0.0"), "{refused}");
+    assert_eq!(there(&place, &["lock", "--check"]).code, 8);
+    assert_eq!(there(&place, &["pull"]).code, 8, "not a step back, unless it is meant");
+    ok(&there(&place, &["pull", "--allow-downgrade"]));
+    assert_eq!(there(&place, &run).code, 0);
+    ok(&there(&place, &["lock", "--check"]));
+}

@@ -20,6 +20,18 @@ pub(crate) enum Answer {
     Silence(Vec<u8>),
     /// These bytes, and then more of them than anybody has room for.
     Endless(Vec<u8>),
+    /// What follows from the head of the request.
+    Chosen(Choice),
+}
+
+/// Chooses an answer to a request.
+#[derive(Clone)]
+pub(crate) struct Choice(pub(crate) Arc<dyn Fn(&str) -> Answer + Send + Sync>);
+
+impl std::fmt::Debug for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Choice(…)")
+    }
 }
 
 /// A server on this machine, for as long as it is kept.
@@ -117,8 +129,14 @@ fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Ve
             _ => return,
         }
     }
-    heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
-    let _ = match answer {
+    let head = String::from_utf8_lossy(&request).into_owned();
+    let chosen = match answer {
+        Answer::Chosen(Choice(choose)) => choose(&head),
+        other => other.clone(),
+    };
+    heard.lock().unwrap().push(head);
+    let _ = match &chosen {
+        Answer::Chosen(_) => Ok(()),
         Answer::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.end()),
         Answer::Echo => {
             let fields = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", request.len());

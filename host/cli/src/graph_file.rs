@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::diagnostic::Diagnostics;
-use graph_core::graph::Graph;
+use graph_core::digest::Digest;
+use graph_core::graph::{Graph, ItemType};
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, verify_text};
 
 use crate::context::now;
@@ -52,6 +53,7 @@ impl GraphFile {
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(path) {
             return Err(installed::without_signature(path));
         }
+        installed::as_locked(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
         let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
         let path = path.to_path_buf();
         Ok(Self { path, graph: Arc::new(loaded.graph), warnings: loaded.warnings, standing })
@@ -67,10 +69,10 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
     }
     if name.starts_with("oci://") {
         return Err(Error::usage(format!(
-            "`{}` is in a registry, and this version does not fetch graphs from registries",
+            "`{}` is in a registry, a file or an item id is needed",
             printable(name)
         ))
-        .help("fetch the graph and its components with another tool, and name the file"));
+        .help("fetch it first: graph-host pull REF"));
     }
     let path = Path::new(name);
     let looks_like_a_file =

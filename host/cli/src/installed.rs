@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::home::{create_private_folder, write_atomic};
 use crate::items::envelope_path;
 use crate::project;
+use crate::registry::LockFile;
 
 /// A folder with this file in it holds nothing but what was pulled.
 const MARK: &str = ".pulled";
@@ -97,6 +98,27 @@ pub fn without_signature(file: &Path) -> Error {
     let from = from.map(|origin| format!(" from {}", printable(&origin.reference))).unwrap_or_default();
     Error::integrity(format!("{} was pulled{from}, and is not signed", project::shown(file)))
         .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")
+}
+
+/// Checks what was pulled and is about to be used against the lockfile of the project around the current folder: another
+/// project may have pulled another version since.
+pub fn as_locked(file: &Path, item_type: ItemType, id: &str, digest: &Digest) -> Result<()> {
+    if !file.ancestors().skip(1).any(|folder| folder.join(MARK).exists()) {
+        return Ok(());
+    }
+    let lock = LockFile::of_current_folder()?;
+    let locked = lock.get(item_type, id.split_once('@').map_or(id, |(id, _)| id));
+    match locked.filter(|locked| locked.digest != *digest) {
+        None => Ok(()),
+        Some(locked) => Err(Error::integrity(format!(
+            "{} is not what {} locks: `{id}` is {digest}, locked is version {}, {}",
+            project::shown(file),
+            project::shown(lock.path()),
+            locked.version,
+            locked.digest
+        ))
+        .help("`graph-host pull` restores what is locked; `graph-host lock REF` locks another one")),
+    }
 }
 
 fn folder_of(root: &Path, item_type: ItemType) -> PathBuf {

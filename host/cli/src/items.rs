@@ -381,13 +381,17 @@ pub fn verify(
     };
     let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);
     match verified {
+        Ok(verified) => {
+            installed::as_locked(path, ItemType::Tool, verified.id(), verified.digest())?;
+            Ok(verified)
+        }
         Err(VerifyError::Unsigned { .. }) if installed::is_pulled(path) => {
             Err(installed::without_signature(path))
         }
         Err(VerifyError::Unsigned { .. }) if allow_unsigned => {
             VerifiedComponent::under_development(bytes, item).map_err(|error| refused(&error))
         }
-        other => other.map_err(|error| refused(&error)),
+        Err(error) => Err(refused(&error)),
     }
 }
 

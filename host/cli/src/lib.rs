@@ -15,6 +15,7 @@ pub mod driver;
 pub mod error;
 pub mod executor;
 pub mod exit;
+pub mod fetched;
 pub mod gc;
 pub mod graph_file;
 pub mod guest_build;

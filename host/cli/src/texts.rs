@@ -170,6 +170,8 @@ impl Texts {
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(&file.path) {
             return Err(TextError::Unread(installed::without_signature(&file.path)));
         }
+        installed::as_locked(&file.path, item_type, &file.id, &Digest::of_bytes(text.as_bytes()))
+            .map_err(TextError::Unread)?;
         let format = format_of(&file.path);
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;
         let content = unsigned_text(&text);

@@ -28,7 +28,7 @@ pub(crate) struct Fixture {
 /// Keys of a fixture, beside those that say what it is made of.
 const ABOUT: [&str; 5] = ["input", "offer", "expect", "guards", "repeat"];
 /// What it may be made of.
-const PARTS: [&str; 21] = [
+const PARTS: [&str; 22] = [
     "answer",
     "before",
     "beside",
@@ -46,6 +46,7 @@ const PARTS: [&str; 21] = [
     "node",
     "params",
     "params_text",
+    "registry",
     "run",
     "server",
     "statement",

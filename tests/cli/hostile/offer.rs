@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::fixture::{Fixture, generated};
 use super::signing;
 use super::watch::{self, Ended};
-use super::{beside, shown};
+use super::{beside, registry, shown};
 use crate::place::Place;
 use crate::server::{Answer, Server};
 
@@ -60,7 +60,11 @@ fn server(fixture: &Fixture) -> Option<Server> {
 
 impl<'f> Scene<'f> {
     pub(crate) fn new(fixture: &'f Fixture, prepared: &Prepared) -> Self {
-        let scene = Self { fixture, place: Place::with_testkit(), server: server(fixture) };
+        let mut scene = Self { fixture, place: Place::with_testkit(), server: server(fixture) };
+        if let Some(wanted) = fixture.parts.get("registry") {
+            scene.server = Some(registry::serve(fixture, wanted));
+        }
+        let scene = scene;
         let place = &scene.place;
         copy(&prepared.0.path("home"), &place.path("home"));
         let kits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/nodes/.ai/tools/examples");
@@ -98,7 +102,7 @@ impl<'f> Scene<'f> {
         for (name, text) in files.into_iter().flatten() {
             let path = scene.place.path(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, generated(text, &fixture.name)).unwrap();
+            std::fs::write(path, scene.filled(&generated(text, &fixture.name))).unwrap();
         }
         scene.edit();
         scene
@@ -197,7 +201,7 @@ impl<'f> Scene<'f> {
     /// The words of the command that offers the fixture.
     pub(crate) fn offered(&self, run: &str) -> Vec<String> {
         if let Some(Value::Array(words)) = self.fixture.parts.get("command") {
-            return words.iter().map(|word| generated(word, &self.fixture.name)).collect();
+            return words.iter().map(|word| self.filled(&generated(word, &self.fixture.name))).collect();
         }
         let wants_signature = self.fixture.offer == "artifact";
         let usual = ["run", "bad.yaml", "--caps", "caps.yaml", "--trust", "trust.yaml", "--run-id", run];
@@ -269,6 +273,10 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared) -> Result<(), String
         return Err(format!("it left {} processes and {left:?}", ended.orphans));
     }
     heard(fixture, &scene).map_err(&wrong)?;
+    // What was refused is not there, not even in part.
+    if ended.code != Some(0) && scene.place.path("home/installed/tools").exists() {
+        return Err(wrong("something was installed".to_owned()));
+    }
     shown::nowhere(&scene, &ended).map_err(&wrong)?;
     nothing_advanced(fixture, &scene, &ended).map_err(&wrong)?;
     shown::to_people(&scene, &ended)
@@ -288,6 +296,7 @@ fn heard(fixture: &Fixture, scene: &Scene<'_>) -> Result<(), String> {
     let heard = heard.len() as u64;
     match wanted {
         Some(wanted) if wanted == heard => Ok(()),
+        None if fixture.parts.contains_key("registry") => Ok(()),
         other => Err(format!("its server heard {heard} requests, not {other:?}")),
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn envelope(component: &[u8], patch: &Value) -> String {
     envelope.to_string() + &" ".repeat(usize::try_from(pad).unwrap())
 }
 
-fn merge(target: &mut Value, changes: &Value) {
+pub(crate) fn merge(target: &mut Value, changes: &Value) {
     let Value::Object(changes) = changes else {
         *target = changes.clone();
         return;

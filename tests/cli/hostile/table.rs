@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::fixture::{Fixture, folder};
 
 /// The topics in the order of a component's life, with their titles.
-const TOPICS: [(&str, &str); 11] = [
+const TOPICS: [(&str, &str); 12] = [
     ("artifacts", "Artifacts: refused before anything is compiled"),
+    ("registry", "Registries: refused before anything is written"),
     ("compilation", "Compilation: structural caps, then a child process with limits of time and memory"),
     ("instantiation", "Instantiation"),
     ("execution", "Execution"),

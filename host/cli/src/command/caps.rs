@@ -11,6 +11,7 @@ use graph_host::components::{Admitted, Components};
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
+use graph_host::fetched;
 use graph_host::launch::{Scene, Sources};
 use graph_host::subgraphs::Subgraphs;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub(crate) struct Args {
 enum Action {
     /// Write the smallest manifest under which a graph would run, for you to read before you use it
     Suggest {
-        /// The graph: a file, or an item id
+        /// The graph: a file, an item id, or a reference (`oci://…`, `oci-layout:…`)
         graph: String,
         #[command(flatten)]
         sources: Sources,
@@ -34,7 +35,8 @@ enum Action {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let Action::Suggest { graph, sources } = args.action;
+    let Action::Suggest { graph, mut sources } = args.action;
+    let graph = fetched::named(&graph, &mut sources, context)?;
     context.block_on(suggested(&graph, &sources, context))?
 }
 

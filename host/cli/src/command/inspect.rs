@@ -18,13 +18,13 @@ use graph_host::launch::{Sources, components, engine};
 use graph_host::output::{self, printable, styled};
 use graph_host::signing::Target;
 use graph_host::texts::format_of;
-use graph_host::{project, report, text_file, trust};
+use graph_host::{fetched, project, report, text_file, trust};
 use serde_json::json;
 
 /// Show what a component, a graph, knowledge or a directive is, and who vouches for it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A component (.wasm), a graph (.yaml), knowledge or a directive (.md), or an item id
+    /// A component (.wasm), a graph (.yaml), knowledge or a directive (.md), an item id, or a reference (`oci://…`)
     item: String,
     #[command(flatten)]
     sources: Sources,
@@ -34,6 +34,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let current = project::current_folder()?;
     let project = args.sources.project.clone().or_else(|| project::nearest(&current));
     let places = Places::new(&args.sources.items, project.as_deref(), &context.home);
+    let mut sources = args.sources.clone();
+    let args = &Args { item: fetched::named(&args.item, &mut sources, context)?, sources };
     let path = Path::new(&args.item);
     if path.is_dir() {
         return Err(Error::usage(format!("{} is a folder, a file or an item id is needed", args.item)));

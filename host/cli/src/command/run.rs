@@ -21,7 +21,7 @@ use graph_host::stores::{self, StoreKind};
 use graph_host::subgraphs::recursion_warnings;
 use graph_host::texts::Text;
 use graph_host::thread::Thread;
-use graph_host::{inputs, project, run_id, stopped};
+use graph_host::{fetched, inputs, project, run_id, stopped};
 use graph_store::CheckpointStore;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ use super::{again, number, observe, resume};
 #[derive(Clone, Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
-    /// The graph: a file, or an item id
+    /// The graph: a file, an item id, or a reference (`oci://…`, `oci-layout:…`)
     graph: String,
     /// The capability manifest; without it, nothing is allowed
     #[arg(long, value_name = "FILE")]
@@ -108,7 +108,8 @@ impl From<Mode> for Durability {
     }
 }
 
-pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+pub(crate) fn run(mut args: Args, context: &Context) -> Result<Exit> {
+    args.graph = fetched::named(&args.graph, &mut args.sources, context)?;
     if args.watch {
         let again = || context.block_on(carry_out(args.clone(), context))?;
         return super::watch::run(&args.graph, args.caps.as_ref(), &args.sources, context, again);

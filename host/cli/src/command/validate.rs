@@ -16,13 +16,13 @@ use graph_host::output::{self, printable, styled};
 use graph_host::report::counted;
 use graph_host::subgraphs::{Subgraphs, recursion_warnings};
 use graph_host::texts::format_of;
-use graph_host::{project, trust};
+use graph_host::{fetched, project, trust};
 use serde_json::{Value, json};
 
 /// Check graphs, knowledge and directives without running them: every problem of every file at once
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files of graphs, knowledge or directives
+    /// Files of graphs, knowledge or directives, or references to them (`oci://…`, `oci-layout:…`)
     #[arg(required = true, value_name = "FILE")]
     graphs: Vec<PathBuf>,
 }
@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let mut worst = None;
     let mut documents = Vec::new();
     for path in &args.graphs {
+        let path = &named(path, context)?;
         let checked = check(path, context);
         if output.is_json() {
             documents.push(checked.to_json(path));
@@ -45,6 +46,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         output.document(&json!({ "valid": worst.is_none(), "files": documents }))?;
     }
     Ok(worst.unwrap_or(Exit::Ok))
+}
+
+/// The file of a word: what a reference stands for is fetched first.
+fn named(path: &Path, context: &Context) -> Result<PathBuf> {
+    let fetched = path.to_str().map(|word| fetched::named_file(word, context)).transpose()?;
+    Ok(fetched.map_or_else(|| path.to_path_buf(), PathBuf::from))
 }
 
 /// What a file came to.

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::fmt;
+use std::path::PathBuf;
 
 use docker_credential::{CredentialRetrievalError as Trouble, DockerCredential};
 
@@ -52,6 +53,9 @@ impl Credentials {
                 password: needed(PASSWORD_VARIABLE)?,
             });
         }
+        if !config_file().is_some_and(|file| file.exists()) {
+            return Ok(Self::Anonymous);
+        }
         match docker_credential::get_credential(host) {
             Ok(DockerCredential::UsernamePassword(username, password)) => {
                 Ok(Self::Password { username, password })
@@ -69,6 +73,13 @@ impl Credentials {
             Err(error) => Err(CredentialError::Docker(error.to_string())),
         }
     }
+}
+
+/// Docker's configuration: in the folder that `DOCKER_CONFIG` names, or in `.docker` at home.
+fn config_file() -> Option<PathBuf> {
+    let folder = env::var_os("DOCKER_CONFIG").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".docker")))?;
+    Some(folder.join("config.json"))
 }
 
 impl fmt::Debug for Credentials {

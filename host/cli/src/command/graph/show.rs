@@ -11,13 +11,13 @@ use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::pins::Pins;
 use graph_host::stores::Stores;
-use graph_host::{drawing, project, runs};
+use graph_host::{drawing, fetched, project, runs};
 use serde_json::json;
 
 /// Draw a graph, or what a run of it went through
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The graph: a file, or an item id; or a .json file that `graph show --format json` has printed
+    /// The graph: a file, an item id, or a reference (`oci://…`); or a .json file that `graph show --format json` has printed
     #[arg(required_unless_present = "run")]
     graph: Option<String>,
     /// Draw the graph of this run, with how often nodes were visited and edges were taken
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         (None, Some(name)) if Path::new(name).extension().is_some_and(|it| it == "json") => {
             printed(Path::new(name))?
         }
-        (None, Some(name)) => of_file(name, context)?,
+        (None, Some(name)) => of_file(&fetched::named_file(name, context)?, context)?,
         (None, None) => return Err(Error::usage("name the file of a graph, or a run with --run")),
     };
     let output = context.output;
