@@ -129,12 +129,12 @@ fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Ve
             _ => return,
         }
     }
-    let head = String::from_utf8_lossy(&request).into_owned();
+    let asked = String::from_utf8_lossy(&request).into_owned();
     let chosen = match answer {
-        Answer::Chosen(Choice(choose)) => choose(&head),
+        Answer::Chosen(Choice(choose)) => choose(&asked),
         other => other.clone(),
     };
-    heard.lock().unwrap().push(head);
+    heard.lock().unwrap().push(asked);
     let _ = match &chosen {
         Answer::Chosen(_) => Ok(()),
         Answer::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.end()),

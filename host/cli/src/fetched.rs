@@ -57,18 +57,16 @@ fn text(path: &Path) -> Result<String> {
 /// Brings what a reference stands for now, unless it is there already.
 pub fn fetch(wanted: &Reference, trust: &TrustStore, context: &Context) -> Result<Fetched> {
     let puller = Puller { options: Network::default().options(), trust };
+    if !wanted.names_one() {
+        return Err(Error::usage(format!("{wanted} names no artifact"))
+            .help("add a tag or a digest: `:1.0.0`, `@sha256:…`"));
+    }
     let digest = match wanted.digest {
         Some(digest) => digest,
-        None => {
-            if !wanted.names_one() {
-                return Err(Error::usage(format!("{wanted} names no artifact"))
-                    .help("add a tag or a digest: `:1.0.0`, `@sha256:…`"));
-            }
-            fetch_manifest(&*puller.open(wanted)?, wanted)?.digest
-        }
+        None => fetch_manifest(&*puller.open(wanted)?, wanted)?.digest,
     };
-    let pulled = context.home.root().join("pulled");
-    let folder = pulled.join(digest.hex());
+    let all_pulled = context.home.root().join("pulled");
+    let folder = all_pulled.join(digest.hex());
     if let Some(there) = kept(&folder)? {
         return Ok(there);
     }
@@ -80,10 +78,10 @@ pub fn fetch(wanted: &Reference, trust: &TrustStore, context: &Context) -> Resul
             one.follows(&held, "locked", Allowed::default())?;
         }
     }
-    create_private_folder(&pulled)?;
+    create_private_folder(&all_pulled)?;
     let failed = |error: &std::io::Error| Error::write("the folder", &folder, error);
     // Made beside its place and moved there, so that what is there is whole.
-    let made = tempfile::tempdir_in(&pulled).map_err(|error| failed(&error))?;
+    let made = tempfile::tempdir_in(&all_pulled).map_err(|error| failed(&error))?;
     mark(made.path())?;
     let items = made.path().join(MARK);
     let mut first = None;

@@ -46,33 +46,51 @@ fn patched(mut document: Value, wanted: &Value, key: &str, names: &[(&'static st
     filled(&document.to_string(), names).into_bytes()
 }
 
+/// The one layer of an honest artifact, and what is said about it.
+struct Layer {
+    bytes: Vec<u8>,
+    config: Value,
+    layer_type: &'static str,
+    config_type: &'static str,
+    artifact_type: Option<&'static str>,
+}
+
+impl Layer {
+    /// The fixture's component.
+    fn component(fixture: &Fixture) -> Self {
+        let bytes = fixture.component().unwrap();
+        let config = json!({
+            "created": "1970-01-01T00:00:00Z", "architecture": "wasm", "os": "wasip2",
+            "layerDigests": [digest(&bytes)],
+        });
+        let config_type = "application/vnd.wasm.config.v0+json";
+        Self { bytes, config, layer_type: "application/wasm", config_type, artifact_type: None }
+    }
+
+    /// A graph: what it `is`, signed `by` a key or `unsigned`, with `more` after that.
+    fn text(fixture: &Fixture, text: &Value) -> Self {
+        let plain = generated(&text["is"], &fixture.name);
+        let by = u8::try_from(text.get("by").and_then(Value::as_u64).unwrap_or(1)).unwrap();
+        let key = SigningKey::from_seed(&[by; 32]);
+        let mut signed = sign_text("t/bad", &plain, CommentMark::Hash, &key, Timestamp(0));
+        if text.get("unsigned").is_some() {
+            signed = plain;
+        }
+        signed += text.get("more").and_then(Value::as_str).unwrap_or_default();
+        Self {
+            bytes: signed.into_bytes(),
+            config: json!({ "id": "t/bad", "kind": "graph", "version": "1.0.0" }),
+            layer_type: "application/yaml",
+            config_type: "application/vnd.graph-host.item.config.v1+json",
+            artifact_type: Some("application/vnd.graph-host.graph.v1"),
+        }
+    }
+}
+
 impl Content {
     fn new(fixture: &Fixture, wanted: &Value, port: u16) -> Self {
-        let (layer, config, layer_type, config_type, artifact_type) = match wanted.get("text") {
-            Some(text) => {
-                let plain = generated(&text["is"], &fixture.name);
-                let by = u8::try_from(text.get("by").and_then(Value::as_u64).unwrap_or(1)).unwrap();
-                let key = SigningKey::from_seed(&[by; 32]);
-                let mut signed = sign_text("t/bad", &plain, CommentMark::Hash, &key, Timestamp(0));
-                if text.get("unsigned").is_some() {
-                    signed.clone_from(&plain);
-                }
-                signed += text.get("more").and_then(Value::as_str).unwrap_or_default();
-                let config = json!({ "id": "t/bad", "kind": "graph", "version": "1.0.0" });
-                let config_type = "application/vnd.graph-host.item.config.v1+json";
-                let kind = Some("application/vnd.graph-host.graph.v1");
-                (signed.into_bytes(), config, "application/yaml", config_type, kind)
-            }
-            None => {
-                let component = fixture.component().unwrap();
-                let config = json!({
-                    "created": "1970-01-01T00:00:00Z", "architecture": "wasm", "os": "wasip2",
-                    "layerDigests": [digest(&component)],
-                });
-                let config_type = "application/vnd.wasm.config.v0+json";
-                (component, config, "application/wasm", config_type, None)
-            }
-        };
+        let Layer { bytes: layer, config, layer_type, config_type, artifact_type } =
+            wanted.get("text").map_or_else(|| Layer::component(fixture), |text| Layer::text(fixture, text));
         let envelope = fixture.parts.get("statement").map_or_else(Vec::new, |patch| {
             signing::envelope(&fixture.component().unwrap(), patch).into_bytes()
         });
