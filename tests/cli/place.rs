@@ -64,8 +64,8 @@ impl Place {
             .env("COLUMNS", "100")
             .env("TZ", "UTC")
             .env("DOCKER_CONFIG", self.path("docker"))
-            .env_remove("GRAPH_HOST_REGISTRY")
-            .env_remove("SOURCE_DATE_EPOCH")
+            .env("GRAPH_HOST_REGISTRY", "")
+            .env("SOURCE_DATE_EPOCH", "")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -50,7 +50,7 @@ fn patched(mut document: Value, wanted: &Value, key: &str, names: &[(&'static st
 struct Layer {
     bytes: Vec<u8>,
     config: Value,
-    layer_type: &'static str,
+    media_type: &'static str,
     config_type: &'static str,
     artifact_type: Option<&'static str>,
 }
@@ -64,7 +64,7 @@ impl Layer {
             "layerDigests": [digest(&bytes)],
         });
         let config_type = "application/vnd.wasm.config.v0+json";
-        Self { bytes, config, layer_type: "application/wasm", config_type, artifact_type: None }
+        Self { bytes, config, media_type: "application/wasm", config_type, artifact_type: None }
     }
 
     /// A graph: what it `is`, signed `by` a key or `unsigned`, with `more` after that.
@@ -80,7 +80,7 @@ impl Layer {
         Self {
             bytes: signed.into_bytes(),
             config: json!({ "id": "t/bad", "kind": "graph", "version": "1.0.0" }),
-            layer_type: "application/yaml",
+            media_type: "application/yaml",
             config_type: "application/vnd.graph-host.item.config.v1+json",
             artifact_type: Some("application/vnd.graph-host.graph.v1"),
         }
@@ -89,7 +89,7 @@ impl Layer {
 
 impl Content {
     fn new(fixture: &Fixture, wanted: &Value, port: u16) -> Self {
-        let Layer { bytes: layer, config, layer_type, config_type, artifact_type } =
+        let Layer { bytes: layer, config, media_type, config_type, artifact_type } =
             wanted.get("text").map_or_else(|| Layer::component(fixture), |text| Layer::text(fixture, text));
         let envelope = fixture.parts.get("statement").map_or_else(Vec::new, |patch| {
             signing::envelope(&fixture.component().unwrap(), patch).into_bytes()
@@ -107,7 +107,7 @@ impl Content {
             "schemaVersion": 2,
             "mediaType": MANIFEST,
             "config": descriptor(config_type, &config),
-            "layers": [descriptor(layer_type, &layer)],
+            "layers": [descriptor(media_type, &layer)],
             "annotations": { "dev.graph-host.item.id": "t/bad", "org.opencontainers.image.version": "1.0.0" },
         });
         if let Some(kind) = artifact_type {
