@@ -149,6 +149,8 @@ pub(super) struct Nest {
     pub(super) leaf: Sketch,
     /// Which nodes start the graph below theirs, a bit each.
     starts: u8,
+    /// Which nodes of the graphs inside pause once they have committed, a bit each.
+    pauses: u8,
 }
 
 pub(super) fn nests() -> impl Strategy<Value = Nest> {
@@ -157,6 +159,19 @@ pub(super) fn nests() -> impl Strategy<Value = Nest> {
         mid,
         leaf,
         starts,
+        pauses: 0,
+    })
+}
+
+/// The same with graphs inside that pause wherever they can, and without attempts after the first: under `durability:
+/// exit` the records of a child run tell of all attempts of its task, and those of the task of the last alone.
+pub(super) fn nests_that_pause() -> impl Strategy<Value = Nest> {
+    (nests(), 1..=u8::MAX).prop_map(|(nest, pauses)| Nest {
+        outer: nest.outer.without_retries(),
+        mid: nest.mid.without_retries(),
+        leaf: nest.leaf.without_retries(),
+        pauses,
+        ..nest
     })
 }
 
@@ -164,7 +179,8 @@ pub(super) fn nests() -> impl Strategy<Value = Nest> {
 pub(super) fn build_nest(nest: &Nest, durability: Durability) -> (Arc<Graph>, Arc<Graphs>) {
     let make = |sketch: &Sketch, name: &str, below: Option<&str>| {
         let mut graph = build(sketch, durability);
-        graph.digest = Digest::of_bytes(format!("{name} {sketch:?} {}", nest.starts).as_bytes());
+        let drawn = format!("{name} {sketch:?} {} {}", nest.starts, nest.pauses);
+        graph.digest = Digest::of_bytes(drawn.as_bytes());
         graph.id = name.to_owned();
         // A handful of steps: there may be many such runs.
         graph.max_total_steps = 25;
@@ -172,6 +188,7 @@ pub(super) fn build_nest(nest: &Nest, durability: Durability) -> (Arc<Graph>, Ar
             graph.max_steps = 3;
         }
         for (at, node) in graph.nodes.iter_mut().enumerate() {
+            node.interrupt.after |= name != "t/outer" && nest.pauses & (1 << (at % 8)) != 0;
             if let (Some(action), Some(below)) = (&mut node.action, below)
                 && nest.starts & (1 << (at % 8)) != 0
             {

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
-use super::graphs::{Nest, build_nest, nests};
+use super::graphs::{Nest, build_nest, nests, nests_that_pause};
 use super::simulation::{Simulation, Stored, answers, setup_with};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
+use crate::limits::HostUse;
 use crate::record::{Accepted, ChainError, Status};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
@@ -69,8 +71,9 @@ fn outcome(mut summary: Summary) -> Summary {
         checkpoint.digest = crate::digest::Digest::from_bytes([0; 32]);
         checkpoint.sequence = 0;
     }
+    // What a crash may repeat: a dispatch that was not yet persisted, and with it what a failed superstep used.
     if !summary.status.is_end() {
-        summary.fuel = 0;
+        (summary.fuel, summary.host) = (0, HostUse::default());
         summary.executions.clear();
         summary.warnings.clear();
     }
@@ -144,29 +147,33 @@ proptest! {
     }
 }
 
+/// How a run goes on from what is stored, or begins where nothing is; what it has come to where it does not go on. A
+/// failure is a stop: what a resume makes of it, with attempts counted anew, is another matter. So is a limit.
+fn taken_up(stored: &Stored, graph: &Arc<Graph>, setup: &Setup) -> Result<(RunTree, Event), Box<Summary>> {
+    let Some(tree) = stored.restore(graph, setup.clone()) else {
+        return Ok((RunTree::new(Arc::clone(graph), setup.clone()), Event::Started));
+    };
+    let found = tree.summary();
+    if found.status.is_end() || matches!(found.status, Status::Failed | Status::Limit) {
+        return Err(Box::new(found));
+    }
+    let resume = match found.status {
+        Status::Interrupted => answers(&found.interrupts),
+        _ => Resume::default(),
+    };
+    Ok((tree, Event::Resumed(resume)))
+}
+
 /// What a run comes to that is cut short after that many effects, goes on, is cut short again, and so on.
 fn crashed(graph: &Arc<Graph>, setup: &Setup, salt: u64, order: u64, at: &[usize]) -> Summary {
-    let durability = setup.durability;
     let (mut stored, mut kept) = (Stored::default(), BTreeSet::new());
     let budgets = at.iter().copied().chain([usize::MAX]);
     for (budget, order) in budgets.zip((0..).map(|time: u64| order ^ time.wrapping_mul(0xABCD))) {
-        let (tree, first) = match stored.restore(graph, setup.clone()) {
-            None => (RunTree::new(Arc::clone(graph), setup.clone()), Event::Started),
-            Some(tree) => {
-                let found = tree.summary();
-                // A failure is a stop: what a resume makes of it, with attempts counted anew, is another matter. So is a
-                // limit.
-                if found.status.is_end() || matches!(found.status, Status::Failed | Status::Limit) {
-                    return found;
-                }
-                let resume = match found.status {
-                    Status::Interrupted => answers(&found.interrupts),
-                    _ => Resume::default(),
-                };
-                (tree, Event::Resumed(resume))
-            }
+        let (tree, first) = match taken_up(&stored, graph, setup) {
+            Ok(taken_up) => taken_up,
+            Err(end) => return *end,
         };
-        let mut simulation = Simulation::with(Arc::clone(graph), tree, stored, salt, order, durability);
+        let mut simulation = Simulation::with(Arc::clone(graph), tree, stored, salt, order, setup.durability);
         (simulation.budget, simulation.kept) = (budget, kept);
         let end = simulation.run(first);
         if budget == usize::MAX {
@@ -175,6 +182,63 @@ fn crashed(graph: &Arc<Graph>, setup: &Setup, salt: u64, order: u64, at: &[usize
         (stored, kept) = (simulation.stored, simulation.kept);
     }
     unreachable!("the last time is not cut short")
+}
+
+/// What a run comes to that is cut short between two records of what a stop hands out, goes on, is cut short in the same
+/// way, and so on; `at` chooses the places. Gives also how often it was cut short where it had been resumed before.
+fn cut_where_it_stops(
+    graph: &Arc<Graph>,
+    setup: &Setup,
+    salt: u64,
+    order: u64,
+    at: &[usize],
+) -> (Summary, usize) {
+    let (mut stored, mut kept, mut resumed) = (Stored::default(), BTreeSet::new(), 0);
+    let mut at = at.iter();
+    loop {
+        // First without any disturbance, to see where it stops.
+        let walk = |budget: usize| {
+            let (tree, first) = taken_up(&stored, graph, setup).map_err(|end| *end)?;
+            let mut simulation =
+                Simulation::with(Arc::clone(graph), tree, stored.clone(), salt, order, setup.durability);
+            (simulation.budget, simulation.kept) = (budget, kept.clone());
+            let end = simulation.run(first);
+            Ok((simulation, end))
+        };
+        let (undisturbed, end) = match walk(usize::MAX) {
+            Ok(walked) => walked,
+            Err(end) => return (end, resumed),
+        };
+        let (Some(at), false) = (at.next(), undisturbed.middles.is_empty()) else { return (end, resumed) };
+        let budget = undisturbed.middles[at % undisturbed.middles.len()];
+        let Ok((cut, _)) = walk(budget) else { return (end, resumed) };
+        resumed += usize::from(cut.events.iter().any(|event| matches!(event, Event::Resumed(_))));
+        (stored, kept) = (cut.stored, cut.kept);
+    }
+}
+
+/// 4. under `exit`, where all that is stored of a run is stored as it stops, and only a part of it may be: whatever of
+/// what a stop hands out is stored, the run reaches the same outcome, also where child runs pause again and again.
+#[test]
+fn a_crash_amid_a_stop_changes_nothing() {
+    let config = ProptestConfig {
+        failure_persistence: None,
+        max_shrink_time: 10_000,
+        ..ProptestConfig::with_cases(64)
+    };
+    let cut_short = std::cell::Cell::new(0);
+    let cases = (nests_that_pause(), any::<u64>(), prop::collection::vec(any::<usize>(), 1..4));
+    TestRunner::new(config)
+        .run(&cases, |(nest, order, at)| {
+            let (_, undisturbed) = simulate(&nest, order, Durability::Exit, usize::MAX);
+            let (graph, setup) = begin(&nest, Durability::Exit);
+            let (end, resumed) = cut_where_it_stops(&graph, &setup, nest.outer.salt, order, &at);
+            cut_short.set(cut_short.get() + resumed);
+            prop_assert_eq!(outcome(end), outcome(undisturbed));
+            Ok(())
+        })
+        .unwrap();
+    assert!(cut_short.get() >= 30, "only {} resumed runs were cut short as they stopped", cut_short.get());
 }
 
 fn load(id: &str, config: &str) -> (String, Arc<Graph>) {

@@ -255,6 +255,8 @@ pub(super) struct Simulation {
     pub(super) kept_hooks: BTreeSet<String>,
     /// How many effects may still be performed.
     pub(super) budget: usize,
+    /// How many effects had been performed behind each record but the last of those that were handed out together.
+    pub(super) middles: Vec<usize>,
     durability: Durability,
 }
 
@@ -294,6 +296,7 @@ impl Simulation {
             kept: BTreeSet::new(),
             kept_hooks: BTreeSet::new(),
             budget: usize::MAX,
+            middles: Vec::new(),
             durability,
         }
     }
@@ -312,6 +315,10 @@ impl Simulation {
         if self.budget < whole {
             self.budget = 0;
         }
+        let begin = self.effects.len();
+        let records = (0..effects.len()).filter(|at| matches!(effects[*at], Effect::Persist(_)));
+        let ends: Vec<usize> = records.filter(|at| *at + 1 >= whole).map(|at| begin + at + 1).collect();
+        self.middles.extend(ends.split_last().map_or(&[][..], |(_, rest)| rest));
         for effect in effects {
             self.effects.push(format!("{effect:?}"));
             if self.budget == 0 {

@@ -96,6 +96,10 @@ struct Kept {
     answers: Vec<V>,
 }
 
+/// How much state a case may have at a boundary ([`V::size`]). Nodes that write what they have read make it larger by some
+/// factor at every superstep.
+const MOST: usize = 50_000;
+
 pub(super) struct Model<'g> {
     pub(super) graph: &'g Graph,
     doubles: Doubles<'g>,
@@ -122,6 +126,8 @@ pub(super) struct Model<'g> {
     pub(super) interrupts: Vec<(String, usize, Option<V>)>,
     /// The rules that the case has come upon.
     pub(super) reached: BTreeSet<&'static str>,
+    /// It has stopped because there is too much state to go on with.
+    pub(super) is_outgrown: bool,
 }
 
 impl<'g> Model<'g> {
@@ -151,6 +157,7 @@ impl<'g> Model<'g> {
             output: None,
             interrupts: Vec::new(),
             reached: BTreeSet::new(),
+            is_outgrown: false,
         }
     }
 
@@ -248,6 +255,10 @@ impl<'g> Model<'g> {
                     self.interrupts = asks;
                     return self.stop("interrupted", None);
                 }
+            }
+            if self.state.values().map(V::size).sum::<usize>() > MOST {
+                self.is_outgrown = true;
+                return;
             }
             if !self.superstep() {
                 return;

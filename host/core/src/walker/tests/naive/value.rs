@@ -42,6 +42,16 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 impl V {
+    /// About how much there is of it: values, and bytes of text.
+    pub(super) fn size(&self) -> usize {
+        1 + match self {
+            Self::Null | Self::Bool(_) | Self::Half(_) => 0,
+            Self::Text(text) => text.len(),
+            Self::List(items) => items.iter().map(Self::size).sum(),
+            Self::Map(fields) => fields.iter().map(|(key, value)| key.len() + value.size()).sum(),
+        }
+    }
+
     /// JSON text without spaces, keys sorted.
     pub(super) fn json(&self) -> String {
         self.written(&|text| text.to_owned())
