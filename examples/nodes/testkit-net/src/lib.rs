@@ -78,6 +78,9 @@ enum Params {
         item: String,
         /// What it is given.
         params: Value,
+        /// How often to call it, one after the other; once without it.
+        #[serde(default)]
+        times: Option<u32>,
     },
 }
 
@@ -135,7 +138,13 @@ fn run(params: Params, _ctx: &Context) -> Result<Value, Failure> {
         Params::KnowledgeList { prefix, after, limit } => {
             json!(knowledge::list(&prefix, after.as_deref(), limit)?)
         }
-        Params::Call { item, params } => tools::call(&item, params)?,
+        Params::Call { item, params, times } => {
+            let mut answer = Value::Null;
+            for _ in 0..times.unwrap_or(1) {
+                answer = tools::call(&item, params.clone())?;
+            }
+            answer
+        }
     })
 }
 
