@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
+use crate::server::{Answer, Server};
 
 const FLOW: &str = "start: a\nnodes:\n  a: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { said: \"${result}\" } }";
 
@@ -343,4 +344,29 @@ fn what_another_project_has_installed_since_is_not_used_in_place_of_what_is_lock
     ok(&there(&place, &["pull", "--allow-downgrade"]));
     assert_eq!(there(&place, &run).code, 0);
     ok(&there(&place, &["lock", "--check"]));
+}
+
+#[test]
+fn a_registry_is_believed_with_a_certificate_of_its_own_name_alone() {
+    let certificates: [(&str, &[u8], Option<&str>); 4] = [
+        ("good", include_bytes!("certificates/good.pem"), None),
+        ("other", include_bytes!("certificates/other.pem"), Some("certificate not valid for name")),
+        ("self", include_bytes!("certificates/self.pem"), Some("UnknownIssuer")),
+        ("expired", include_bytes!("certificates/expired.pem"), Some("certificate expired")),
+    ];
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cli/certificates/ca.pem");
+    let place = Place::new();
+    for (name, pem, reason) in certificates {
+        // What began under TLS is not to go on without it: not even to this machine.
+        let told = "HTTP/1.1 401 Told\r\ncontent-length: 0\r\nwww-authenticate: Bearer realm=\"http://127.0.0.1:1/token\"\r\n\r\n";
+        let server = Server::start_tls(pem, Answer::Bytes(told.as_bytes().to_vec()));
+        let reference = format!("oci://localhost:{}/t/kit:1.0.0", server.port);
+        let words = ["pull", &reference, "--plain-http=false", "--json"];
+        let ended = place.command(&words).env("SSL_CERT_FILE", authority).output().unwrap();
+        let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        let expected = reason.map_or((Some(8), 1), |_| (Some(10), 0));
+        assert_eq!((ended.status.code(), server.heard().len()), expected, "{name}: {document}");
+        let reason = reason.unwrap_or("what began under TLS does not go on without it");
+        assert!(message(&document).contains(reason), "{name}: {document}");
+    }
 }

@@ -27,9 +27,9 @@ const MOST: u64 = 1 << 30;
 /// How registries are talked to.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Network {
-    /// Talk to registries without TLS; with those on this machine that is done anyway
-    #[arg(long)]
-    pub plain_http: bool,
+    /// Talk to registries without TLS; with those on this machine that is done anyway, unless this is `false`
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub plain_http: Option<bool>,
     /// How long all requests may take together, such as 30s or 10m
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = span)]
     pub timeout: Duration,
@@ -37,7 +37,7 @@ pub struct Network {
 
 impl Default for Network {
     fn default() -> Self {
-        Self { plain_http: false, timeout: Duration::from_mins(5) }
+        Self { plain_http: None, timeout: Duration::from_mins(5) }
     }
 }
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use graph_core::digest::Digest;
 
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
-use crate::transport::{Fetched, Transport, TransportError, Wanted, fallback_tag, listed, one_more};
+use crate::transport::{
+    Fetched, Transport, TransportError, Wanted, fallback_tag, index_of_tag, listed, one_more,
+};
 
 /// What the file `oci-layout` says.
 const VERSION: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
@@ -167,6 +169,8 @@ impl Transport for Layout {
                 found.push(Descriptor { artifact_type: kind, ..listed.clone() });
             }
         }
+        found.sort_by_key(|listed| listed.digest);
+        found.dedup_by_key(|listed| listed.digest);
         Ok(found)
     }
 
@@ -184,10 +188,26 @@ impl Transport for Layout {
     fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
         let bytes = manifest.to_bytes();
         self.put_blob(&bytes)?;
-        let _lock = self.lock()?;
-        let mut index = self.index()?;
         let mut entry = listed(manifest, &bytes);
         let digest = entry.digest;
+        // Under the tag of registries without the referrers API, too: tools that copy by name can take it along then.
+        let mut referrers = None;
+        if let Some(subject) = &manifest.subject {
+            let tag = fallback_tag(&subject.digest);
+            let mut known = index_of_tag(self, &tag)?;
+            if !known.manifests.iter().any(|listed| listed.digest == digest) {
+                known.manifests.push(entry.clone());
+                self.put_blob(&known.to_bytes())?;
+                referrers = Some((tag, Descriptor::of(media::INDEX, &known.to_bytes())));
+            }
+        }
+        let _lock = self.lock()?;
+        let mut index = self.index()?;
+        if let Some((tag, mut listed)) = referrers {
+            index.manifests.retain(|listed| listed.annotations.get(annotation::REF_NAME) != Some(&tag));
+            listed.annotations.insert(annotation::REF_NAME.to_owned(), tag);
+            index.manifests.push(listed);
+        }
         // A name stands in the index alone: annotations of the manifest are in the manifest.
         entry.annotations.clear();
         if let Some(tag) = tag {

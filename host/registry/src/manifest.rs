@@ -240,6 +240,8 @@ impl Index {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -287,5 +289,23 @@ mod tests {
             assert!(error.contains(reason), "{text}: {error}");
         }
         assert!(Manifest::read(&[0xff]).is_err());
+    }
+
+    proptest! {
+        /// Whatever is read as one is written as one that is read as the same.
+        #[test]
+        fn no_manifest_panics(
+            keys in prop::collection::vec("schemaVersion|mediaType|artifactType|config|layers|subject|manifests|annotations", 0..6),
+            values in prop::collection::vec(r#"2|"x"|null|\[\]|\{\}|-1|\{"a":"b"\}|\{"mediaType":"a","digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","size":[0-9]{1,20}\}"#, 6),
+        ) {
+            let entries: Vec<_> = keys.iter().zip(&values).map(|(key, value)| format!("\"{key}\":{value}")).collect();
+            let text = format!("{{{}}}", entries.join(","));
+            if let Ok(manifest) = Manifest::read(text.as_bytes()) {
+                prop_assert_eq!(Manifest::read(&manifest.to_bytes()), Ok(manifest));
+            }
+            if let Ok(index) = Index::read(text.as_bytes()) {
+                prop_assert_eq!(Index::read(&index.to_bytes()), Ok(index));
+            }
+        }
     }
 }

@@ -32,7 +32,7 @@ const MOST_ERROR: u64 = 16 << 10;
 /// How registries are talked to. Whatever is opened with the same options has its time and its bytes together.
 #[derive(Clone, Debug)]
 pub struct Options {
-    plain_http: bool,
+    plain_http: Option<bool>,
     budget: Rc<RefCell<Budget>>,
 }
 
@@ -45,8 +45,9 @@ struct Budget {
 }
 
 impl Options {
-    /// From now on, for so long, and for so many bytes. `plain_http`: registries elsewhere are asked without TLS, too.
-    pub fn new(plain_http: bool, time: Duration, most: u64) -> Self {
+    /// From now on, for so long, and for so many bytes. `plain_http`: whether registries are asked without TLS; `None` is
+    /// those on this machine alone.
+    pub fn new(plain_http: Option<bool>, time: Duration, most: u64) -> Self {
         let now = Instant::now();
         let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
         let budget = Budget { seconds: time.as_secs(), deadline, most, left: most };
@@ -93,7 +94,7 @@ impl Registry {
             place: host.to_owned(),
             reason,
         };
-        let scheme = if options.plain_http || is_loopback(host) { "http" } else { "https" };
+        let scheme = if options.plain_http.unwrap_or_else(|| is_loopback(host)) { "http" } else { "https" };
         let base =
             Url::parse(&format!("{scheme}://{host}/v2/")).map_err(|error| network(error.to_string()))?;
         // Once for the process; a second time finds it there.
@@ -180,7 +181,7 @@ impl Registry {
     /// Why a redirect is not followed. What began under TLS goes on under TLS; without it, on this machine alone or
     /// where the user has said so.
     fn refuses(&self, from: &Url, to: &Url) -> Option<&'static str> {
-        refuses(from, to, self.options.plain_http)
+        refuses(from, to, self.options.plain_http == Some(true))
     }
 
     /// Where an answer says that something is.
@@ -497,16 +498,17 @@ mod tests {
     #[test]
     fn plain_http_is_for_this_machine_alone() {
         let time = Duration::from_secs(1);
-        let scheme = |host: &str, plain: bool| {
+        let scheme = |host: &str, plain: Option<bool>| {
             let options = Options::new(plain, time, 1);
             Registry::new(host, &options).unwrap().base.scheme().to_owned()
         };
         for host in ["localhost:5000", "127.0.0.1", "LOCALHOST"] {
-            assert_eq!(scheme(host, false), "http", "{host}");
+            assert_eq!(scheme(host, None), "http", "{host}");
+            assert_eq!(scheme(host, Some(false)), "https", "{host}");
         }
         for host in ["registry.example", "localhost.example:5000", "10.0.0.1", "127.0.0.1.example"] {
-            assert_eq!(scheme(host, false), "https", "{host}");
-            assert_eq!(scheme(host, true), "http", "{host}");
+            assert_eq!(scheme(host, None), "https", "{host}");
+            assert_eq!(scheme(host, Some(true)), "http", "{host}");
         }
     }
 }
