@@ -178,6 +178,15 @@ fn a_watched_graph_runs_again_when_it_changes() {
     place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 2 } } }\n");
     until("\"x\": 2");
     assert!(child.try_wait().unwrap().is_none());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    // Ctrl-C while nothing runs ends it.
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("Ctrl-C does not end the watching");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

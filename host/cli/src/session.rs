@@ -182,6 +182,14 @@ impl Drop for Stops {
     }
 }
 
+/// Comes back once the process is asked to end, by Ctrl-C or otherwise.
+pub(crate) async fn asked_to_stop() {
+    match Signals::new() {
+        Ok(mut signals) => signals.next().await,
+        Err(_) => std::future::pending().await,
+    }
+}
+
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,

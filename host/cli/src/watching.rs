@@ -1,7 +1,8 @@
 //! Waiting for files to change.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -10,6 +11,8 @@ use crate::error::{Error, Result};
 
 /// How long files have to be left alone before they count as changed: an editor writes in several steps.
 const QUIET: Duration = Duration::from_millis(150);
+/// How often one looks whether the process has been asked to end.
+const PAUSE: Duration = Duration::from_millis(100);
 /// The kinds of files in a folder of items that say what an item is.
 const OF_ITEMS: [&str; 6] = ["wasm", "yaml", "yml", "json", "md", "xml"];
 
@@ -17,6 +20,8 @@ const OF_ITEMS: [&str; 6] = ["wasm", "yaml", "yml", "json", "md", "xml"];
 #[derive(Debug)]
 pub struct Watching {
     events: mpsc::Receiver<PathBuf>,
+    /// Whether the process has been asked to end.
+    ends: Arc<AtomicBool>,
     /// Stops watching when it is dropped.
     _watcher: RecommendedWatcher,
 }
@@ -58,17 +63,40 @@ impl Watching {
         for folder in &folders {
             watcher.watch(folder, RecursiveMode::Recursive).map_err(|error| failed(folder, &error))?;
         }
-        Ok(Self { events, _watcher: watcher })
+        Ok(Self { events, ends: listen()?, _watcher: watcher })
     }
 
-    /// Waits until something has changed and is then left alone; gives one of the files.
+    /// Waits until something has changed and is then left alone; gives one of the files. `None`: the process has been asked
+    /// to end, now or while a run was under way.
     pub fn changed(&self) -> Option<PathBuf> {
-        let mut newest = self.events.recv().ok()?;
+        let mut newest = loop {
+            match self.events.recv_timeout(PAUSE) {
+                Ok(path) => break path,
+                Err(mpsc::RecvTimeoutError::Timeout) if !self.ends.load(Ordering::Relaxed) => {}
+                Err(_) => return None,
+            }
+        };
         while let Ok(path) = self.events.recv_timeout(QUIET) {
             newest = path;
         }
         Some(newest)
     }
+}
+
+/// Listens for the signals that ask the process to end. Where a run has listened for them once, they end it no more by
+/// themselves.
+fn listen() -> Result<Arc<AtomicBool>> {
+    let ends = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&ends);
+    let failed = |error: std::io::Error| Error::storage(format!("Ctrl-C cannot be listened for: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    std::thread::Builder::new()
+        .spawn(move || {
+            runtime.block_on(crate::session::asked_to_stop());
+            told.store(true, Ordering::Relaxed);
+        })
+        .map_err(failed)?;
+    Ok(ends)
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -94,17 +122,18 @@ mod tests {
         std::fs::write(&graph, "1").unwrap();
         let watching =
             Watching::begin(std::slice::from_ref(&graph), &[items.clone(), root.join("nowhere")]).unwrap();
+        let changed = || watching.changed().unwrap();
         // Neither of these is told: the next thing that is told is the graph.
         std::fs::write(root.join("other.yaml"), "1").unwrap();
         std::fs::write(items.join("a/notes.txt"), "1").unwrap();
         std::fs::write(&graph, "2").unwrap();
-        assert_eq!(watching.changed().unwrap(), graph);
+        assert_eq!(changed(), graph);
         let component = items.join("a/node.wasm");
         std::fs::write(&component, "1").unwrap();
-        assert_eq!(watching.changed().unwrap(), component);
+        assert_eq!(changed(), component);
         // As editors do it.
         std::fs::write(root.join("draft"), "3").unwrap();
         std::fs::rename(root.join("draft"), &graph).unwrap();
-        assert_eq!(watching.changed().unwrap(), graph);
+        assert_eq!(changed(), graph);
     }
 }
