@@ -511,4 +511,40 @@ mod tests {
             assert_eq!(scheme(host, Some(true)), "http", "{host}");
         }
     }
+
+    /// A server that sends the head of an answer, and then a byte at a time, or as many as it is let.
+    fn server(pause: Option<Duration>) -> u16 {
+        use std::io::Write as _;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+            while sent.is_ok() {
+                if let Some(pause) = pause {
+                    std::thread::sleep(pause);
+                }
+                sent = stream.write_all(&vec![b'x'; if pause.is_some() { 1 } else { 4096 }]);
+            }
+        });
+        port
+    }
+
+    #[test]
+    fn all_requests_share_their_time_and_their_bytes() {
+        use crate::transport::Transport as _;
+        let digest = graph_core::digest::Digest::of_bytes(b"x");
+        let read = |port: u16, time: Duration, most: u64| {
+            let options = Options::new(None, time, most);
+            let registry = Registry::new(&format!("127.0.0.1:{port}"), &options).unwrap();
+            registry.repository("a/b").blob(&digest, 1 << 30)
+        };
+        let much = read(server(None), Duration::from_mins(1), 100_000);
+        assert!(matches!(much, Err(TransportError::TooMuch { most: 100_000, .. })), "{much:?}");
+        // Something comes all the time, and never everything.
+        let began = Instant::now();
+        let late = read(server(Some(Duration::from_millis(20))), Duration::from_millis(400), 1 << 30);
+        assert!(matches!(late, Err(TransportError::Timeout { .. })), "{late:?}");
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
 }
