@@ -198,16 +198,16 @@ fn cut_where_it_stops(
     loop {
         // First without any disturbance, to see where it stops.
         let walk = |budget: usize| {
-            let (tree, first) = taken_up(&stored, graph, setup).map_err(|end| *end)?;
+            let (tree, first) = taken_up(&stored, graph, setup)?;
             let mut simulation =
                 Simulation::with(Arc::clone(graph), tree, stored.clone(), salt, order, setup.durability);
             (simulation.budget, simulation.kept) = (budget, kept.clone());
             let end = simulation.run(first);
-            Ok((simulation, end))
+            Ok::<_, Box<Summary>>((simulation, end))
         };
         let (undisturbed, end) = match walk(usize::MAX) {
             Ok(walked) => walked,
-            Err(end) => return (end, resumed),
+            Err(end) => return (*end, resumed),
         };
         let (Some(at), false) = (at.next(), undisturbed.middles.is_empty()) else { return (end, resumed) };
         let budget = undisturbed.middles[at % undisturbed.middles.len()];
@@ -217,8 +217,8 @@ fn cut_where_it_stops(
     }
 }
 
-/// 4. under `exit`, where all that is stored of a run is stored as it stops, and only a part of it may be: whatever of
-/// what a stop hands out is stored, the run reaches the same outcome, also where child runs pause again and again.
+/// The fourth invariant under `exit`, where all that is stored of a run is stored as it stops, and only a part of it may
+/// be: whatever that part is, the run reaches the same outcome, also where child runs pause again and again.
 #[test]
 fn a_crash_amid_a_stop_changes_nothing() {
     let config = ProptestConfig {

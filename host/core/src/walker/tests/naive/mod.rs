@@ -234,7 +234,9 @@ fn the_walker_agrees_with_a_naive_model() {
     let result = TestRunner::new(config).run(&sketches(), |sketch| {
         match compare(&sketch).map_err(TestCaseError::fail)? {
             Some(rules) => {
-                rules.into_iter().for_each(|rule| *reached.borrow_mut().entry(rule).or_default() += 1)
+                for rule in rules {
+                    *reached.borrow_mut().entry(rule).or_default() += 1;
+                }
             }
             None => outgrown.set(outgrown.get() + 1),
         }
