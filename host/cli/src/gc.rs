@@ -206,7 +206,7 @@ fn remove(
 }
 
 /// Removes all but the newest checkpoints of a run that has ended, in each of its namespaces.
-fn shorten(
+pub(crate) fn shorten(
     store: &dyn Upkeep,
     row: &RunRow,
     most: usize,

@@ -39,7 +39,7 @@ pub(super) fn excused(
         Operation::Update(options) | Operation::Fork(options) | Operation::Replay(options) => {
             options.crash_after.is_some()
         }
-        Operation::Resume(_) | Operation::Cancel => false,
+        Operation::Resume(_) | Operation::Cancel | Operation::Hold | Operation::Prune(_) => false,
     });
     if scripted {
         Some("scripts a crash itself")

@@ -76,6 +76,10 @@ pub enum Operation {
     Fork(TravelOptions),
     /// Run it again from a checkpoint, as a fork.
     Replay(TravelOptions),
+    /// Let somebody else have the run while the next operation is tried.
+    Hold,
+    /// Remove all but so many of its newest checkpoints.
+    Prune(u64),
 }
 
 impl Operation {
@@ -88,6 +92,8 @@ impl Operation {
             Self::Update(_) => "update",
             Self::Fork(_) => "fork",
             Self::Replay(_) => "replay",
+            Self::Hold => "hold",
+            Self::Prune(_) => "prune",
         }
     }
 }
@@ -259,13 +265,19 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
     if let Some(options) = fields.get("replay") {
         operations.push(read_travel(options, "`replay`", false, problems).map(Operation::Replay));
     }
+    if let Some(options) = fields.get("hold") {
+        operations.push(read_nothing(options, "`hold`", problems).map(|()| Operation::Hold));
+    }
+    if let Some(options) = fields.get("prune") {
+        operations.push(read_prune(options, problems).map(Operation::Prune));
+    }
     let expect = match fields.filled("expect") {
         Some(expect) => Expect::read(expect, problems),
         None => Some(Expect::default()),
     };
     fields.finish();
     if operations.len() != 1 {
-        let message = "a step of the script has one operation: run, resume, update, fork, replay or cancel";
+        let message = "a step of the script has one operation: run, resume, update, fork, replay, cancel, hold or prune";
         let problem = Diagnostic::error(codes::MISSING_KEY, step.span.first_line(), message);
         problems.push(problem.label(format!("{} operations", operations.len())));
         return None;
@@ -284,6 +296,13 @@ fn read_nothing(node: &Node, what: &str, problems: &Problems) -> Option<()> {
         fields.finish();
     }
     Some(())
+}
+
+fn read_prune(node: &Node, problems: &Problems) -> Option<u64> {
+    let mut fields = Fields::open(node, "`prune`", problems)?;
+    let most = fields.required("checkpoints").and_then(|_| fields.u64("checkpoints", 1..=u64::MAX));
+    fields.finish();
+    most
 }
 
 fn read_run(node: &Node, problems: &Problems) -> Option<RunOptions> {

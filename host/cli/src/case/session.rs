@@ -17,7 +17,7 @@ use graph_core::trust::SigningKey;
 use graph_core::walker::{
     Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
 };
-use graph_store::{CheckpointStore, NewRun, RunRow, Snapshot};
+use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
 use super::clock::PausedClock;
@@ -28,9 +28,10 @@ use super::expect::{Actual, ActualError};
 use super::items::Items;
 use super::store::CaseStore;
 use crate::driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
+use crate::error::Error;
 use crate::items::id_of_graph;
 use crate::subgraphs::recursion_warnings;
-use crate::{report, runs};
+use crate::{gc, report, runs};
 
 /// The id of every case's first run; forks are counted behind it.
 const RUN: &str = "case";
@@ -88,6 +89,8 @@ pub(super) struct Session<'c> {
     items: &'c Items,
     /// The next operation that goes on is cancelled.
     pub(super) cancel: bool,
+    /// Somebody else has the run until the next operation has been tried.
+    held: Option<RunGuard>,
     /// The next operation that goes on breaks off after so many persisted writes.
     pub(super) crash: Option<u64>,
     pub(super) started: Option<Started>,
@@ -132,6 +135,7 @@ impl<'c> Session<'c> {
             clock: PausedClock::start(),
             items,
             cancel: false,
+            held: None,
             crash: None,
             started: None,
             run: RUN.to_owned(),
@@ -142,6 +146,7 @@ impl<'c> Session<'c> {
     /// Carries an operation out and tells what there is then.
     pub(super) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
         self.doubles.begin_operation();
+        let held = self.held.take();
         let done = match operation {
             Operation::Run(options) => self.run(options).await,
             Operation::Resume(options) => self.resume(options).await,
@@ -152,7 +157,10 @@ impl<'c> Session<'c> {
             Operation::Update(options) => self.update(options).await,
             Operation::Fork(options) => self.fork(options).await,
             Operation::Replay(options) => self.replay(options).await,
+            Operation::Hold => self.hold(),
+            Operation::Prune(most) => self.prune(*most),
         };
+        drop(held);
         self.told(done)
     }
 
@@ -160,6 +168,23 @@ impl<'c> Session<'c> {
     pub(super) async fn go_on(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
         let done = self.resume(options).await;
         self.told(done)
+    }
+
+    /// The run is this operation's alone, as it is a command's.
+    pub(super) fn take(&self) -> Result<RunGuard, Stop> {
+        self.store.acquire(&self.run, &runs::this_process()).map_err(|error| Stop::from(Error::from(error)))
+    }
+
+    fn hold(&mut self) -> Result<Option<Summary>, Stop> {
+        self.held = Some(self.take()?);
+        Ok(None)
+    }
+
+    fn prune(&self, most: u64) -> Result<Option<Summary>, Stop> {
+        let row = runs::find(&*self.store, &self.run)?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        gc::shorten(self.store.upkeep(), &row, most, false, &self.key, &mut gc::Report::default())?;
+        Ok(None)
     }
 
     /// What there is after an operation.
@@ -283,6 +308,10 @@ impl<'c> Session<'c> {
                 "there is no run to go on with: the script has not started one",
             ));
         };
+        let _taken = self
+            .store
+            .acquire(&self.run, &runs::this_process())
+            .map_err(|error| Stop::from(Error::from(error)))?;
         self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
         let graph = Arc::clone(&started.graph);

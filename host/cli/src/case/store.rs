@@ -9,6 +9,7 @@ use graph_core::record::{
 };
 use graph_store::{
     At, CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunUpdate, StorageError, Synchronous,
+    Upkeep,
 };
 use tokio::sync::Notify;
 
@@ -34,6 +35,11 @@ impl CaseStore {
     /// A store that takes everything.
     pub(super) fn new() -> Self {
         Self { left: AtomicU64::new(u64::MAX), ..Self::default() }
+    }
+
+    /// For keeping order in it, which no crash of a case cuts short.
+    pub(super) fn upkeep(&self) -> &dyn Upkeep {
+        &self.inner
     }
 
     /// From now on takes so many records and breaks off after the last of them.

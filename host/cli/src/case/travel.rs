@@ -16,6 +16,7 @@ use crate::{runs, travel};
 impl Session<'_> {
     pub(super) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
         let newest = self.restored(&Place::Newest)?;
+        let _taken = self.take()?;
         let back_to = match &options.at {
             None => None,
             Some(place) => {
