@@ -17,7 +17,7 @@ use graph_core::trust::SigningKey;
 use graph_core::walker::{
     Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
 };
-use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
+use graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
 use super::clock::PausedClock;
@@ -176,7 +176,10 @@ impl<'c> Session<'c> {
     }
 
     fn hold(&mut self) -> Result<Option<Summary>, Stop> {
-        self.held = Some(self.take()?);
+        // The same somebody each time: what is told of them is compared with what an undisturbed run tells.
+        let owner = Owner { pid: 1, host: "elsewhere".to_owned(), since: Timestamp(0) };
+        let held = self.store.acquire(&self.run, &owner).map_err(|error| Stop::from(Error::from(error)))?;
+        self.held = Some(held);
         Ok(None)
     }
 
@@ -302,16 +305,12 @@ impl<'c> Session<'c> {
     }
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, Stop> {
-        let Some(started) = &mut self.started else {
-            return Err(Stop::refused(
-                ErrorCode::NotFound,
-                "there is no run to go on with: the script has not started one",
-            ));
-        };
-        let _taken = self
-            .store
-            .acquire(&self.run, &runs::this_process())
-            .map_err(|error| Stop::from(Error::from(error)))?;
+        let none = "there is no run to go on with: the script has not started one";
+        if self.started.is_none() {
+            return Err(Stop::refused(ErrorCode::NotFound, none));
+        }
+        let _taken = self.take()?;
+        let Some(started) = &mut self.started else { return Err(Stop::refused(ErrorCode::NotFound, none)) };
         self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
         let graph = Arc::clone(&started.graph);

@@ -158,6 +158,7 @@ impl<'n> Fields<'n> {
             let problem = Diagnostic::error(codes::UNKNOWN_KEY, entry.key.span, message).label("unknown key");
             let help = match nearest(name, self.known.iter().copied()) {
                 Some(known) => format!("did you mean `{known}`?"),
+                None if self.known.is_empty() => "it has no keys".to_owned(),
                 None => format!("known keys: {}", self.known_sorted()),
             };
             self.problems.push(problem.help(help));
