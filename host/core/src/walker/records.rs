@@ -84,8 +84,15 @@ impl Walker {
             TaskState::Failing { failure, told: true } => {
                 PendingOutcome::Failing { failure: failure.clone() }
             }
-            // A first attempt that fails for good has left no record that this would have to replace.
-            TaskState::Failed(failure) if task.attempt > 1 || task.used.asked > 0 => {
+            // A first attempt that fails for good has left no record that this would have to replace, unless it had asked,
+            // or its child run had.
+            TaskState::Failed(failure)
+                if task.attempt > 1
+                    || task.used.asked > 0
+                    || !task.answers.is_empty()
+                    || (task.used.dispatches > 1
+                        && task.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph)) =>
+            {
                 PendingOutcome::Failed { failure: failure.clone() }
             }
             TaskState::Waiting

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::event::{Effect, Event, Notice, Persist, PersistId, TimerId};
 use super::super::machine::illegal;
 use super::super::setup::HandleError;
-use super::names::{child_namespace, graph_of, is_below};
+use super::names::{child_namespace, graph_of, is_below, namespace_of};
 use super::{RunTree, Sent};
 use crate::graph::{ItemType, Primary};
 use crate::record::{CacheEntry, Record, Status};
@@ -190,13 +190,28 @@ impl RunTree {
         self.children.range::<str, _>(first).next().is_some_and(|(name, _)| is_below(name, namespace))
     }
 
-    /// Hands out what waits. What supersteps leave for later tasks comes with the first checkpoint of all: a run that goes
-    /// on finds the same there.
+    /// Hands out what waits. What supersteps have left for later tasks comes with the checkpoint that says that they are
+    /// over: that of their own run, or where the run is history, of the one around it. Sooner, it would stand in the place
+    /// of what earlier supersteps have left, which a run that was cut short looks for again.
     fn hand_out_held(&mut self, route: &mut Route) {
-        for (namespace, mut persist) in std::mem::take(&mut self.held) {
+        let mut held = std::mem::take(&mut self.held);
+        let mut newest: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        for (at, (namespace, persist)) in held.iter().enumerate() {
             if matches!(persist.record, Record::Checkpoint(_)) {
-                persist.results = std::mem::take(&mut self.results).into_values().collect();
+                newest.insert(Arc::clone(namespace), at);
             }
+        }
+        for (place, entry) in std::mem::take(&mut self.results) {
+            let around = std::iter::successors(Some(place.1.as_str()), |namespace| {
+                (!namespace.is_empty()).then(|| namespace_of(namespace))
+            });
+            let at = around.into_iter().find_map(|namespace| newest.get(namespace).copied());
+            match at {
+                Some(at) => held[at].1.results.push(entry),
+                None => drop(self.results.insert(place, entry)),
+            }
+        }
+        for (namespace, persist) in held {
             self.number(&namespace, persist, route);
         }
     }
