@@ -273,7 +273,8 @@ mod tests {
         let two = manifest(b"two", None);
         let moved = layout.put_manifest(&two, Some("a/b:1.0.0")).unwrap();
         assert_eq!(layout.manifest(Wanted::Tag("a/b:1.0.0")).unwrap().digest, moved);
-        assert_eq!(layout.index().unwrap().manifests.len(), 2, "one with a name, and the referrer");
+        let listed = layout.index().unwrap().manifests.len();
+        assert_eq!(listed, 3, "one with a name, the referrer, and the list of referrers by its tag");
     }
 
     #[test]
