@@ -267,6 +267,15 @@ impl LockFile {
         Self::open(&project::of_current_folder()?)
     }
 
+    /// Whether anything is locked. `Err` says of the file why nothing is.
+    pub fn has_entries(&self) -> Result<(), String> {
+        if !self.lock.is_empty() {
+            return Ok(());
+        }
+        let reason = if self.path.exists() { "has nothing in it" } else { "is not there" };
+        Err(format!("{} {reason}", project::shown(&self.path)))
+    }
+
     /// Its file.
     pub fn path(&self) -> &Path {
         &self.path

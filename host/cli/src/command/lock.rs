@@ -43,11 +43,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let store = trust::load(&context.home, &args.trust, context.output)?;
     let puller = Puller { options: args.network.options(), trust: &store };
     let lock = LockFile::of_current_folder()?;
-    if args.references.is_empty() && lock.lock.is_empty() {
-        let path = project::shown(lock.path());
-        let reason = if lock.path().exists() { "has nothing in it" } else { "is not there" };
-        return Err(Error::usage(format!("nothing is named to be locked, and {path} {reason}"))
-            .help("name what to lock: graph-host lock oci://host/repository:tag"));
+    if args.references.is_empty() {
+        lock.has_entries().map_err(|reason| {
+            Error::usage(format!("nothing is named to be locked, and {reason}"))
+                .help("name what to lock: graph-host lock oci://host/repository:tag")
+        })?;
     }
     if args.check { check(&lock, &puller, context) } else { update(args, lock, &puller, context) }
 }

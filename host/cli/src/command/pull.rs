@@ -106,12 +106,10 @@ fn bring(
 
 /// Brings exactly what is locked, by digest: where a tag points now does not matter.
 fn restore(lock: &LockFile, puller: &Puller<'_>) -> Result<Vec<Brought>> {
-    if lock.lock.is_empty() {
-        let path = project::shown(lock.path());
-        let reason = if lock.path().exists() { "has nothing in it" } else { "is not there" };
-        return Err(Error::usage(format!("nothing is named to be pulled, and {path} {reason}"))
-            .help("name what to pull: graph-host pull oci://host/repository:tag"));
-    }
+    lock.has_entries().map_err(|reason| {
+        Error::usage(format!("nothing is named to be pulled, and {reason}"))
+            .help("name what to pull: graph-host pull oci://host/repository:tag")
+    })?;
     let mut all = Vec::new();
     for (id, locked) in lock.lock.iter() {
         let locked = lock.resolved(locked);
