@@ -4,7 +4,9 @@
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "tests read better so")]
 
 mod beside;
+mod commands;
 mod fixture;
+mod interrupts;
 mod memory;
 mod offer;
 mod registry;
@@ -17,14 +19,20 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use fixture::Fixture;
+use offer::Taken;
+use table::Outcome;
 
-/// Runs every fixture that is wanted (`HOSTILE=text` wants those whose name has that text), two at a time.
-fn each(wanted: impl Fn(&Fixture) -> bool, run: impl Fn(&Fixture) -> Result<(), String> + Sync) {
+/// Fixtures whose name has the text of `HOSTILE`; all of them without it.
+fn named(fixtures: &[Fixture]) -> Vec<&Fixture> {
     let filter = std::env::var("HOSTILE").unwrap_or_default();
-    let fixtures = fixture::all();
-    let chosen: Vec<_> =
-        fixtures.iter().filter(|fixture| wanted(fixture) && fixture.name.contains(&filter)).collect();
-    let waiting = Mutex::new(chosen.iter());
+    let named: Vec<_> = fixtures.iter().filter(|fixture| fixture.name.contains(&filter)).collect();
+    assert!(!named.is_empty(), "no fixture has a name with {filter:?}");
+    named
+}
+
+/// Runs fixtures, two at a time, and prints how each went.
+fn each(fixtures: &[&Fixture], run: impl Fn(&Fixture, &mut Taken) -> Result<(), String> + Sync) {
+    let waiting = Mutex::new(fixtures.iter());
     let outcomes = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -32,33 +40,58 @@ fn each(wanted: impl Fn(&Fixture) -> bool, run: impl Fn(&Fixture) -> Result<(), 
                 loop {
                     let Some(fixture) = waiting.lock().unwrap().next() else { break };
                     let began = Instant::now();
-                    let outcome = run(fixture);
-                    outcomes.lock().unwrap().push((*fixture, outcome, began.elapsed()));
+                    let mut taken = Taken::default();
+                    let result = run(fixture, &mut taken);
+                    let took = began.elapsed();
+                    outcomes.lock().unwrap().push(Outcome { fixture, result, took, taken });
                 }
             });
         }
     });
     let mut outcomes = outcomes.into_inner().unwrap();
-    outcomes.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+    outcomes.sort_by(|one, other| one.fixture.name.cmp(&other.fixture.name));
     println!("{}", table::outcomes(&outcomes));
     let failed: Vec<_> = outcomes
         .iter()
-        .filter_map(|(fixture, outcome, _)| Some(format!("{}: {}", fixture.name, outcome.as_ref().err()?)))
+        .filter_map(|outcome| Some(format!("{}: {}", outcome.fixture.name, outcome.result.as_ref().err()?)))
         .collect();
     assert!(failed.is_empty(), "{} of {} failed:\n{}", failed.len(), outcomes.len(), failed.join("\n"));
-    assert!(!outcomes.is_empty(), "no fixture has a name with {filter:?}");
 }
 
 #[test]
 fn hostile_input_comes_to_what_it_should() {
     let prepared = offer::Prepared::new();
-    each(|_| true, |fixture| offer::check(fixture, &prepared));
+    each(&named(&fixture::all()), |fixture, taken| offer::check(fixture, &prepared, taken));
 }
 
 #[test]
 fn hostile_input_a_hundred_times_over_takes_no_more_memory() {
     let prepared = offer::Prepared::new();
-    each(|fixture| fixture.repeats, |fixture| memory::check(fixture, &prepared));
+    let fixtures = fixture::all();
+    let repeated: Vec<_> = named(&fixtures).into_iter().filter(|fixture| fixture.repeats).collect();
+    each(&repeated, |fixture, taken| memory::check(fixture, &prepared, taken));
+}
+
+#[test]
+fn ctrl_c_ends_work_on_hostile_input() {
+    let prepared = offer::Prepared::new();
+    let fixtures = fixture::all();
+    let draw = interrupts::Draw::from_environment();
+    each(&draw.sample(&named(&fixtures)), |fixture, taken| {
+        interrupts::check(fixture, &prepared, &draw, taken)
+    });
+}
+
+#[test]
+fn every_command_bounds_hostile_documents() {
+    let prepared = offer::Prepared::new();
+    let fixtures = fixture::all();
+    let mut read: Vec<_> = named(&fixtures).into_iter().filter(|fixture| commands::reads(fixture)).collect();
+    // Variants differ in how they run, and hardly in how they are read.
+    if !interrupts::is_full() {
+        read.dedup_by(|one, other| one.file == other.file);
+    }
+    each(&read, |fixture, taken| commands::check(fixture, &prepared, taken));
 }
 
 #[test]

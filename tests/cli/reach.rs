@@ -199,7 +199,7 @@ fn a_run_has_so_many_calls_of_the_host() {
     };
 
     // Seven for three: two, two and three.
-    for (run, over, all) in [("wide", "[2, 2, 3]", 7), ("wider", "[3, 2, 2]", 6)] {
+    for (run, over, all, ends) in [("wide", "[2, 2, 3]", 7, 0), ("wider", "[3, 2, 2]", 6, 7)] {
         let action = fetch(9).replace("times: 9", "times: \"${n}\"");
         place.graph(
             "wide.yaml",
@@ -208,9 +208,14 @@ fn a_run_has_so_many_calls_of_the_host() {
                  on_item_error: keep_null, action: {action} }}\n"
             ),
         );
-        let (done, _) = start("wide.yaml", run);
-        let got = done["state"]["got"].as_array().unwrap();
-        assert_eq!((asked(run), got[0].is_null(), got[2].is_object()), (all, all == 6, true), "{done}");
+        let (done, code) = start("wide.yaml", run);
+        assert_eq!((asked(run), code), (all, ends), "{done}");
+        let got = done["state"]["got"].as_array().map(Vec::len);
+        assert_eq!(
+            got,
+            (ends == 0).then_some(3),
+            "no `on_item_error` passes a budget that is used up: {done}"
+        );
         assert_eq!(place.run(&["replay", run]).code, 0);
     }
     assert_eq!(server.heard().len(), 13);
@@ -218,7 +223,7 @@ fn a_run_has_so_many_calls_of_the_host() {
     // A child run of three calls leaves four.
     place.graph("inner.yaml", &format!("start: a\nnodes:\n  a: {{ action: {} }}\n", fetch(3)));
     std::fs::rename(place.path("inner.yaml"), place.path(".ai/tools/t/inner.yaml")).unwrap();
-    for (times, ends, calls) in [(4, 0, 7), (5, 5, 7)] {
+    for (times, ends, calls) in [(4, 0, 7), (5, 7, 7)] {
         place.graph(
             "outer.yaml",
             &format!("start: a\nnodes:\n  a: {{ action: {{ item_id: t/inner }}, next: b }}\n  b: {{ action: {} }}\n", fetch(times)),
@@ -229,9 +234,12 @@ fn a_run_has_so_many_calls_of_the_host() {
         assert_eq!(place.run(&["replay", &run]).code, 0);
     }
     let (again, code) = place.json(&["resume", "outer-5"]);
-    assert_eq!(code, 5, "{again}");
+    assert_eq!(code, 7, "{again}");
     let message = again["error"]["message"].as_str().unwrap();
-    assert!(message.contains("the run's budget of 7 calls has no more for it"), "{message}");
+    assert!(
+        message.contains("the run's budget `calls` is used up: 7 calls (from the manifest)"),
+        "{message}"
+    );
     assert_eq!(asked("outer-5"), 7);
     let shown = place.run(&["runs", "show", "outer-5"]).stdout;
     assert!(shown.contains("7 calls of the world"), "{shown}");

@@ -20,6 +20,8 @@ pub(crate) enum Answer {
     Silence(Vec<u8>),
     /// These bytes, and then more of them than anybody has room for.
     Endless(Vec<u8>),
+    /// These bytes, and then others again and again.
+    Repeating(Vec<u8>, Vec<u8>),
     /// What follows from the head of the request.
     Chosen(Choice),
 }
@@ -119,6 +121,15 @@ impl Ends for StreamOwned<ServerConnection, TcpStream> {
     }
 }
 
+/// Writes until the other side has had enough.
+fn write_for_ever(stream: &mut impl Write, first: &[u8], again: &[u8]) -> std::io::Result<()> {
+    let more = again.repeat(65536 / again.len() + 1);
+    stream.write_all(first)?;
+    loop {
+        stream.write_all(&more)?;
+    }
+}
+
 /// Answers one request; that the other side goes away in between is its own affair.
 fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Vec<String>>) {
     let mut request = Vec::new();
@@ -143,14 +154,8 @@ fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Ve
             stream.write_all(&[fields.as_bytes(), &request].concat())
         }
         Answer::Silence(bytes) => stream.write_all(bytes),
-        Answer::Endless(bytes) => {
-            let more = vec![b'x'; 65536];
-            let mut wrote = stream.write_all(bytes);
-            while wrote.is_ok() {
-                wrote = stream.write_all(&more);
-            }
-            wrote
-        }
+        Answer::Endless(bytes) => write_for_ever(&mut stream, bytes, b"x"),
+        Answer::Repeating(bytes, again) => write_for_ever(&mut stream, bytes, again),
     };
     // Until the other side has had enough.
     while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}

@@ -66,7 +66,7 @@ impl Caller {
         }
 
         let own = ready.limits();
-        let HostUse { calls, bytes } = own.host().min(host);
+        let HostUse { calls, bytes, .. } = own.host().min(host);
         let limits =
             TaskLimits { fuel: own.fuel.min(fuel), timeout: own.timeout.min(timeout), calls, bytes, ..own };
         let seed = DomainHasher::new("graph-host/call-seed/v1")

@@ -51,6 +51,11 @@ impl Error {
         Self::new(Exit::InvalidDocument, "invalid_document", message)
     }
 
+    /// More work, or more room, than a budget or a cap allows.
+    pub fn limit(message: impl Into<String>) -> Self {
+        Self::new(Exit::Limit, "limit", message)
+    }
+
     /// Something that is not allowed.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(Exit::Denied, "denied", message)

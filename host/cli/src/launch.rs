@@ -13,6 +13,7 @@ use graph_core::record::Status;
 use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
 use graph_core::walker::{Graphs, Identity, RunTree, Setup, inputs_digest};
+use graph_core::work::Meter;
 use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
@@ -216,7 +217,8 @@ pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
 
 /// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself.
 pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<CheckedInputs> {
-    parameters::check_inputs(graph, inputs).map_err(|error| match error {
+    parameters::check_inputs(graph, inputs, &Meter::of_one_step()).map_err(|error| match error {
+        error @ InputsError::Exhausted(_) => Error::limit(error.to_string()),
         InputsError::Schema { reasons } => {
             Error::invalid(format!("`config_schema` of the graph is not usable: {}", reasons.join("; ")))
         }

@@ -13,10 +13,11 @@ use graph_core::capability::DispatchPatterns;
 use graph_core::digest::Digest;
 use graph_core::graph::{ItemType, Primary};
 use graph_core::node::{Category, Failure, Outcome};
-use graph_core::schema::InputSchema;
+use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::text_item::{Directive, SEARCH_FIELDS};
 use graph_core::trust::{SigningKey, TrustStore};
 use graph_core::walker::TaskReport;
+use graph_core::work::Meter;
 use graph_store::CheckpointStore;
 use serde_json::{Map, Value, json};
 
@@ -109,7 +110,7 @@ impl Primaries {
                 let text = self.text(item_type, item_id)?;
                 let directive = text.item.directive.clone().unwrap_or_default();
                 let inputs = checked(&directive.schema(), params).map_err(wrong)?;
-                Ok(filled(&text, &directive, inputs))
+                filled(&text, &directive, inputs)
             }
             (Primary::Execute, ItemType::Knowledge)
             | (Primary::Load, ItemType::Knowledge | ItemType::Directive) => {
@@ -185,29 +186,34 @@ pub fn params_schema(primary: Primary) -> Value {
 
 /// Params, checked and filled in.
 fn checked(schema: &Value, params: &Value) -> Result<Map<String, Value>, Vec<String>> {
-    let schema = InputSchema::compile(schema)
+    let meter = Meter::of_one_step();
+    let schema = InputSchema::compile(schema, &meter)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let params = if params.is_null() { json!({}) } else { params.clone() };
-    match schema.validate_and_fill(params) {
+    match schema.validate_and_fill(params, &meter) {
         Ok(Value::Object(params)) => Ok(params),
         Ok(other) => Err(vec![format!("they are {other}, a mapping is needed")]),
-        Err(problems) => Err(problems.iter().map(ToString::to_string).collect()),
+        Err(SchemaFailure::Problems(problems)) => Err(problems.iter().map(ToString::to_string).collect()),
+        Err(failure @ SchemaFailure::Exhausted(_)) => Err(vec![failure.to_string()]),
     }
 }
 
 /// A directive with its placeholders filled in.
-fn filled(text: &Text, directive: &Directive, inputs: Map<String, Value>) -> Value {
+fn filled(text: &Text, directive: &Directive, inputs: Map<String, Value>) -> Result<Value, Failure> {
+    let body = Directive::fill(&text.item.body, &inputs, &Meter::of_one_step()).map_err(|exhausted| {
+        Failure::new(Category::Limit, format!("the directive is not filled in: {exhausted}"))
+    })?;
     let mut document = load::document(text);
     if let Value::Object(document) = &mut document {
         document.remove("content");
         document.remove("body");
-        document.insert("text".to_owned(), Value::from(Directive::fill(&text.item.body, &inputs)));
+        document.insert("text".to_owned(), Value::from(body));
         document.insert("inputs".to_owned(), Value::Object(inputs));
         if let Some(outputs) = &directive.outputs {
             document.insert("outputs".to_owned(), outputs.clone());
         }
     }
-    document
+    Ok(document)
 }
 
 impl fmt::Debug for Primaries {

@@ -34,12 +34,14 @@ pub fn document(run: &str, graph: &str, summary: &Summary) -> Value {
         "interrupts": summary.interrupts.iter().map(interrupt).collect::<Vec<_>>(),
         "error": summary.error.as_ref().map(|error| json!({
             "code": error.code,
+            "budget": error.budget,
             "category": error.category,
             "node": error.node,
             "message": error.message,
         })),
         "warnings": summary.warnings,
         "fuel": summary.fuel,
+        "host_fuel": summary.host.fuel,
         "checkpoint": summary.checkpoint.map(|checkpoint| json!({
             "id": checkpoint.sequence,
             "digest": checkpoint.digest,
@@ -338,6 +340,10 @@ pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
     let base = format!("graph-host resume {run}");
     match (summary.status, asked.as_slice()) {
         (Status::Completed | Status::CompletedWithErrors, _) => None,
+        // What lets it continue is a manifest that allows more, and the message says which line of it.
+        (Status::Limit, _) if summary.error.as_ref().is_some_and(|error| error.budget.is_some()) => {
+            Some(format!("{base} --accept-changes  # once the manifest allows more"))
+        }
         (Status::Limit, _) => Some(format!("{base} --max-steps {}", summary.steps.saturating_mul(2).max(1))),
         (_, []) => Some(base),
         (_, [_]) => Some(format!("{base} --answer ANSWER")),

@@ -23,4 +23,5 @@ pub mod time;
 pub mod topology;
 pub mod trust;
 pub mod walker;
+pub mod work;
 pub mod yaml;

@@ -96,7 +96,7 @@ impl TaskLimits {
 
     /// What of the host a task may use.
     pub const fn host(&self) -> HostUse {
-        HostUse { calls: self.calls, bytes: self.bytes }
+        HostUse { calls: self.calls, bytes: self.bytes, ..HostUse::NOTHING }
     }
 
     /// The smaller of each.
@@ -124,10 +124,10 @@ impl Default for TaskLimits {
     }
 }
 
-/// What a whole run may use up, children included.
+/// What a whole run may use up, children included. What is used up ends the run as `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunLimits {
-    /// WebAssembly fuel.
+    /// WebAssembly fuel and fuel of the host's own work ([`work`](crate::work)), together.
     pub fuel: u64,
     /// Wall time, suspension not counted.
     #[serde(with = "millis")]
@@ -141,6 +141,19 @@ pub struct RunLimits {
     /// What those calls ask and what is answered, as the journals have it, in bytes.
     #[serde(default = "default_run_bytes", skip_serializing_if = "is_default_run_bytes")]
     pub bytes: u64,
+    /// Supersteps of the run and of its child runs together, whatever their graphs say.
+    #[serde(default = "default_steps", skip_serializing_if = "is_default_steps")]
+    pub steps: u64,
+    /// What all channels hold, as [`size`](crate::work::size) measures it.
+    #[serde(default = "default_state", skip_serializing_if = "is_default_state")]
+    pub state: u64,
+    /// What the tasks of one superstep hold together: what they are given and what they return, measured in the same way.
+    #[serde(default = "default_results", skip_serializing_if = "is_default_results")]
+    pub results: u64,
+    /// Records, journals, events and values that are written for the run, in logical bytes: the same for every store and
+    /// durability mode.
+    #[serde(default = "default_stored", skip_serializing_if = "is_default_stored")]
+    pub stored: u64,
 }
 
 const fn default_run_calls() -> u64 {
@@ -162,6 +175,42 @@ const fn is_default_run_bytes(bytes: &u64) -> bool {
     *bytes == RunLimits::DEFAULT.bytes
 }
 
+const fn default_steps() -> u64 {
+    RunLimits::DEFAULT.steps
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_default_steps(steps: &u64) -> bool {
+    *steps == RunLimits::DEFAULT.steps
+}
+
+const fn default_state() -> u64 {
+    RunLimits::DEFAULT.state
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_default_state(state: &u64) -> bool {
+    *state == RunLimits::DEFAULT.state
+}
+
+const fn default_results() -> u64 {
+    RunLimits::DEFAULT.results
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_default_results(results: &u64) -> bool {
+    *results == RunLimits::DEFAULT.results
+}
+
+const fn default_stored() -> u64 {
+    RunLimits::DEFAULT.stored
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_default_stored(stored: &u64) -> bool {
+    *stored == RunLimits::DEFAULT.stored
+}
+
 const fn default_depth() -> u32 {
     RunLimits::DEFAULT.depth
 }
@@ -174,15 +223,20 @@ impl RunLimits {
         depth: 5,
         calls: 10_000_000,
         bytes: 4 << 30,
+        steps: 100_000,
+        state: 64 << 20,
+        results: 256 << 20,
+        stored: 4 << 30,
     };
 
-    /// What of the host the run may use.
+    /// What of the host the run may use. Fuel is not among it: that of the host and that of components are one budget.
     pub const fn host(&self) -> HostUse {
-        HostUse { calls: self.calls, bytes: self.bytes }
+        HostUse { calls: self.calls, bytes: self.bytes, fuel: 0, stored: self.stored }
     }
 }
 
-/// What is used of the host, or may be: calls that ask the world, and what they ask and are answered.
+/// What is used of the host, or may be: calls that ask the world, what they ask and are answered, the host's own work, and
+/// what is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostUse {
@@ -190,17 +244,36 @@ pub struct HostUse {
     pub calls: u64,
     /// Requests and results as the journal has them, in bytes.
     pub bytes: u64,
+    /// Fuel of the host's own work: see [`work`](crate::work).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fuel: u64,
+    /// Logical bytes that are stored: see [`RunLimits::stored`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stored: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl HostUse {
+    /// Nothing at all.
+    pub const NOTHING: Self = Self { calls: 0, bytes: 0, fuel: 0, stored: 0 };
+
     /// Whether nothing was used.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
     pub const fn is_nothing(&self) -> bool {
-        self.calls == 0 && self.bytes == 0
+        self.calls == 0 && self.bytes == 0 && self.fuel == 0 && self.stored == 0
     }
 
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        Self { calls: of(self.calls, other.calls), bytes: of(self.bytes, other.bytes) }
+        Self {
+            calls: of(self.calls, other.calls),
+            bytes: of(self.bytes, other.bytes),
+            fuel: of(self.fuel, other.fuel),
+            stored: of(self.stored, other.stored),
+        }
     }
 
     /// Both together.
@@ -237,6 +310,69 @@ impl HostUse {
     #[must_use]
     pub fn share(self, count: u64) -> Self {
         self.each(self, |of, _| of / count.max(1))
+    }
+}
+
+/// A budget of a run that can be used up. The run then ends as `limit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Budget {
+    /// [`RunLimits::fuel`].
+    Fuel,
+    /// [`RunLimits::calls`].
+    Calls,
+    /// [`RunLimits::bytes`].
+    Bytes,
+    /// [`RunLimits::steps`].
+    Steps,
+    /// [`RunLimits::state`].
+    State,
+    /// [`RunLimits::results`].
+    Results,
+    /// [`RunLimits::stored`].
+    Stored,
+    /// The most that one step of the host's own work may cost, which nothing raises:
+    /// [`rates::STEP`](crate::work::rates::STEP).
+    Work,
+}
+
+impl Budget {
+    /// The key under `run:` in a manifest; `work` has none there.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fuel => "fuel",
+            Self::Calls => "calls",
+            Self::Bytes => "bytes",
+            Self::Steps => "steps",
+            Self::State => "state",
+            Self::Results => "results",
+            Self::Stored => "stored",
+            Self::Work => "work",
+        }
+    }
+
+    /// What is counted, for messages.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Fuel | Self::Work => "fuel",
+            Self::Calls => "calls",
+            Self::Steps => "supersteps",
+            Self::Bytes | Self::State | Self::Results | Self::Stored => "bytes",
+        }
+    }
+
+    /// How much of it these limits allow.
+    pub const fn of(self, limits: &RunLimits) -> u64 {
+        match self {
+            Self::Fuel => limits.fuel,
+            Self::Calls => limits.calls,
+            Self::Bytes => limits.bytes,
+            Self::Steps => limits.steps,
+            Self::State => limits.state,
+            Self::Results => limits.results,
+            Self::Stored => limits.stored,
+            Self::Work => crate::work::rates::STEP,
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::capability::{DispatchPattern, Manifest};
 use crate::graph::Graph;
-use crate::schema::{InputSchema, SchemaProblem};
+use crate::schema::{InputSchema, SchemaFailure, SchemaProblem};
 use crate::template::ValueTemplate;
+use crate::work::{Exhausted, Meter};
 
 const CAPABILITIES: &str = "capabilities";
 const DEPTH: &str = "depth";
@@ -58,6 +59,9 @@ pub enum InputsError {
         /// What is wrong with what is said about the run itself.
         parameters: Vec<SchemaProblem>,
     },
+    /// To check them takes more work than there is fuel for.
+    #[error("the inputs cannot be checked against `config_schema`: {0}")]
+    Exhausted(#[from] Exhausted),
 }
 
 fn lines(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> String {
@@ -147,19 +151,26 @@ pub fn allowed(graph: &Graph, inputs: &Value, manifest: &Manifest) -> Manifest {
     }
 }
 
-/// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself.
-pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<CheckedInputs, InputsError> {
+/// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself. The schema is a
+/// stranger's: what it takes to compile and to check it is charged to the meter.
+pub fn check_inputs(
+    graph: &Graph,
+    inputs: Map<String, Value>,
+    meter: &Meter,
+) -> Result<CheckedInputs, InputsError> {
     let parameters = Parameters::read(graph, &inputs);
     let (inputs, kept) = set_apart(graph, inputs);
     let mut inputs = Value::Object(inputs);
     let mut unfit = Vec::new();
     if let Some(schema) = &graph.input_schema {
-        let schema = InputSchema::compile(schema).map_err(|errors| InputsError::Schema {
-            reasons: errors.iter().map(ToString::to_string).collect(),
+        let schema = InputSchema::compile(schema, meter).map_err(|errors| match errors.as_slice() {
+            [only] if only.limit => InputsError::Exhausted(meter.reason()),
+            errors => InputsError::Schema { reasons: errors.iter().map(ToString::to_string).collect() },
         })?;
-        match schema.validate_and_fill(inputs) {
+        match schema.validate_and_fill(inputs, meter) {
             Ok(filled) => inputs = filled,
-            Err(problems) => (inputs, unfit) = (Value::Null, problems),
+            Err(SchemaFailure::Problems(problems)) => (inputs, unfit) = (Value::Null, problems),
+            Err(SchemaFailure::Exhausted(exhausted)) => return Err(exhausted.into()),
         }
     }
     match parameters {
@@ -295,7 +306,7 @@ mod tests {
             graph("config_schema: { properties: { n: { default: 1 } }, additionalProperties: false }");
         let given =
             json!({ "capabilities": ["execute.tool.a"], "depth": 2, "resume_run_id": "r", "async": true });
-        let checked = check_inputs(&graph, of(given)).unwrap();
+        let checked = check_inputs(&graph, of(given), &Meter::of_one_step()).unwrap();
         let wanted = Parameters {
             capabilities: Some(vec!["execute.tool.a".to_owned()]),
             depth: Some(2),
@@ -315,7 +326,7 @@ mod tests {
         let graph = graph(&format!("config_schema: {{ properties: {all}, additionalProperties: false }}"));
         let given =
             of(json!({ "capabilities": "fly", "depth": "deep", "resume_run_id": 1.5, "async": "no" }));
-        let checked = check_inputs(&graph, given.clone()).unwrap();
+        let checked = check_inputs(&graph, given.clone(), &Meter::of_one_step()).unwrap();
         assert_eq!((checked.parameters, checked.inputs), (Parameters::default(), Value::Object(given)));
         let listed = of(json!({ "capabilities": ["execute.tool.a"] }));
         assert!(Parameters::read(&graph, &listed).unwrap().capabilities.is_some());
@@ -330,7 +341,7 @@ mod tests {
         let none = Map::new();
         let fly = with("[fly, swim]");
         assert_eq!(Parameters::read(&fly, &none).unwrap().capabilities, None);
-        let filled = check_inputs(&fly, none.clone()).unwrap();
+        let filled = check_inputs(&fly, none.clone(), &Meter::of_one_step()).unwrap();
         assert_eq!(filled.parameters.capabilities, None);
         let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.*"]).unwrap());
         let permits = |graph: &Graph, inputs: &Value| {
@@ -348,7 +359,9 @@ mod tests {
         let given = json!({
             "n": "x", "capabilities": ["execute.tool.a", "exec.tool.b", 3], "depth": -1, "resume_run_id": [], "async": "yes",
         });
-        let Err(InputsError::Unfit { unfit, parameters }) = check_inputs(&graph, of(given)) else {
+        let Err(InputsError::Unfit { unfit, parameters }) =
+            check_inputs(&graph, of(given), &Meter::of_one_step())
+        else {
             panic!("it is refused")
         };
         assert_eq!(unfit.len(), 1);

@@ -175,6 +175,7 @@ impl SharedJournal {
                 calls: calls
                     .saturating_sub((entries.len() as u64).saturating_add(*inner_calls).saturating_add(1)),
                 bytes: most.saturating_sub(*bytes),
+                ..HostUse::NOTHING
             },
             // Nothing is called.
             Inner::Replay { .. } => HostUse::default(),

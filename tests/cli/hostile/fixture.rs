@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 /// One input with its outcome.
 pub(crate) struct Fixture {
     /// The file below `tests/hostile`, without the extension.
+    pub(crate) file: String,
+    /// The same, with the variant where it has some.
     pub(crate) name: String,
     /// Its folder.
     pub(crate) topic: String,
@@ -26,10 +28,11 @@ pub(crate) struct Fixture {
 }
 
 /// Keys of a fixture, beside those that say what it is made of.
-const ABOUT: [&str; 5] = ["input", "offer", "expect", "guards", "repeat"];
+const ABOUT: [&str; 6] = ["input", "offer", "expect", "guards", "repeat", "variants"];
 /// What it may be made of.
-const PARTS: [&str; 22] = [
+const PARTS: [&str; 23] = [
     "answer",
+    "args",
     "before",
     "beside",
     "bytes",
@@ -53,7 +56,7 @@ const PARTS: [&str; 22] = [
     "trust",
 ];
 /// What may be expected of it.
-const EXPECTED: [&str; 17] = [
+const EXPECTED: [&str; 18] = [
     "exit",
     "code",
     "category",
@@ -61,6 +64,7 @@ const EXPECTED: [&str; 17] = [
     "state",
     "seconds",
     "mib",
+    "disk",
     "warnings",
     "absent",
     "fuel",
@@ -86,14 +90,15 @@ pub(crate) fn all() -> Vec<Fixture> {
             continue;
         }
         for file in std::fs::read_dir(&topic).unwrap() {
-            fixtures.push(read(&topic, &file.unwrap().path()));
+            fixtures.extend(read(&topic, &file.unwrap().path()));
         }
     }
     fixtures.sort_by(|one, other| one.name.cmp(&other.name));
     fixtures
 }
 
-fn read(topic: &Path, file: &Path) -> Fixture {
+/// Reads a file: one fixture, or one for each of its `variants`, a mapping of their names to what stands for which text.
+fn read(topic: &Path, file: &Path) -> Vec<Fixture> {
     let shown = file.display();
     let text = std::fs::read_to_string(file).unwrap();
     let problems = Problems::new();
@@ -101,6 +106,40 @@ fn read(topic: &Path, file: &Path) -> Fixture {
     let (parsed, _) =
         problems.finish(&shown.to_string(), &text, parsed).unwrap_or_else(|error| panic!("{shown}: {error}"));
     let Value::Object(mut parts) = parsed.to_json() else { panic!("{shown}: not a mapping") };
+    let Some(variants) = parts.remove(ABOUT[5]) else { return vec![fixture(topic, file, None, parts)] };
+    let variants = variants.as_object().unwrap_or_else(|| panic!("{shown}: `variants` is no mapping"));
+    let of = |(name, texts): (&String, &Value)| {
+        let texts = texts.as_object().unwrap_or_else(|| panic!("{shown}: variant {name} is no mapping"));
+        let parts = parts.iter().map(|(key, part)| (key.clone(), replaced(part, texts))).collect();
+        fixture(topic, file, Some(name.as_str()), parts)
+    };
+    variants.iter().map(of).collect()
+}
+
+/// A value with texts put in the place of others; a string that is nothing but such a text becomes the value itself.
+fn replaced(value: &Value, texts: &Map<String, Value>) -> Value {
+    match value {
+        Value::String(text) => {
+            if let Some(whole) = texts.get(text) {
+                return whole.clone();
+            }
+            let mut text = text.clone();
+            for (mark, with) in texts {
+                let with = with.as_str().map_or_else(|| with.to_string(), str::to_owned);
+                text = text.replace(mark, &with);
+            }
+            Value::String(text)
+        }
+        Value::Array(items) => items.iter().map(|item| replaced(item, texts)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(key, field)| (key.clone(), replaced(field, texts))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn fixture(topic: &Path, file: &Path, variant: Option<&str>, mut parts: Map<String, Value>) -> Fixture {
+    let shown = file.display();
     let topic = topic.file_name().unwrap().to_string_lossy().into_owned();
     let mut take = |key: &str| parts.remove(key);
     let text_of = |value: Option<Value>, key: &str| match value {
@@ -126,9 +165,10 @@ fn read(topic: &Path, file: &Path) -> Fixture {
     }
     assert!(expect.contains_key("exit"), "{shown}: no exit code is expected");
     assert!(!guards.is_empty(), "{shown}: it guards nothing");
-    let name = format!("{topic}/{}", file.file_stem().unwrap().to_string_lossy());
+    let file = format!("{topic}/{}", file.file_stem().unwrap().to_string_lossy());
+    let name = variant.map_or_else(|| file.clone(), |variant| format!("{file}+{variant}"));
     let guards = guards.into_iter().map(|guard| text_of(Some(guard), "guards")).collect();
-    Fixture { name, topic, input, offer, parts, expect, guards, repeats }
+    Fixture { file, name, topic, input, offer, parts, expect, guards, repeats }
 }
 
 impl Fixture {

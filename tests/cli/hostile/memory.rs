@@ -1,7 +1,7 @@
 //! The same hostile input over and over in one process: nothing adds up.
 
 use super::fixture::Fixture;
-use super::offer::{Prepared, Scene};
+use super::offer::{Prepared, Scene, Taken};
 use super::watch::{self, Ended};
 
 /// What a hundred times more may add to the most memory that a process ever has, in KiB: records of a hundred more
@@ -9,7 +9,7 @@ use super::watch::{self, Ended};
 const MOST_GROWTH: u64 = 6 * 1024;
 
 /// Lets one process meet the fixture some times, and another a hundred times more.
-pub(crate) fn check(fixture: &Fixture, prepared: &Prepared) -> Result<(), String> {
+pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -> Result<(), String> {
     let scene = Scene::new(fixture, prepared);
     // A document is read in no time, and a process that ends at once has ended before anybody looks at its memory.
     let few_and_many = if fixture.offer == "document" { [110, 210] } else { [10, 110] };
@@ -21,7 +21,9 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared) -> Result<(), String
             "document" => read(&scene, times),
             _ => run(&scene, times),
         };
-        peaks.push(ended?.peak);
+        let ended = ended?;
+        *taken = Taken::of(&ended);
+        peaks.push(ended.peak);
     }
     match peaks[..] {
         // A system that does not tell.

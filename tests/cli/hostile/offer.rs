@@ -1,14 +1,16 @@
 //! Offering a fixture to a host, and checking what comes of it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use graph_core::digest::Digest;
 use serde_json::{Map, Value};
 
 use super::fixture::{Fixture, generated};
 use super::signing;
-use super::watch::{self, Ended};
+use super::watch::{self, Bounds, Ended};
 use super::{beside, registry, shown};
 use crate::place::Place;
 use crate::server::{Answer, Server};
@@ -16,8 +18,13 @@ use crate::server::{Answer, Server};
 /// How long an input may keep the host busy unless it says otherwise, in seconds: far more than any takes, on a machine
 /// that is busy with other tests.
 const SECONDS: u64 = 20;
-/// How much memory it may take, in MiB.
-const MIB: u64 = 400;
+/// How much memory the process and its children may take, in MiB.
+const MIB: u64 = 200;
+/// How much may be written to disk because of it, in MiB: what the host keeps of a run, of compiled code, and the like.
+const DISK: u64 = 16;
+/// A process is ended from outside once it has taken so many times the memory or disk that it may take: the figures then
+/// still tell by how much a bound is missed.
+const BEYOND: u64 = 3;
 
 /// A home in which the healthy component is compiled already.
 pub(crate) struct Prepared(Place);
@@ -42,7 +49,8 @@ pub(crate) struct Scene<'f> {
 }
 
 /// The server that a fixture asks for: `answer` is sent, `echo` sends back what came, `silent` and `endless` are what comes
-/// first of an answer that does not go on, or does not end. `@PORT@` is the server's own port.
+/// first of an answer that does not go on, or does not end; `repeating` is what comes first, and what comes again and again
+/// after it. `@PORT@` is the server's own port.
 fn server(fixture: &Fixture) -> Option<Server> {
     let wanted = fixture.parts.get("server")?.as_object().unwrap();
     let (kind, text) = wanted.iter().next().unwrap();
@@ -53,6 +61,10 @@ fn server(fixture: &Fixture) -> Option<Server> {
             "echo" => Answer::Echo,
             "silent" => Answer::Silence(bytes()),
             "endless" => Answer::Endless(bytes()),
+            "repeating" => {
+                let part = |at: usize| generated(&text[at], &fixture.name).into_bytes();
+                Answer::Repeating(part(0), part(1))
+            }
             other => panic!("{}: no server is {other}", fixture.name),
         }
     }))
@@ -170,20 +182,30 @@ impl<'f> Scene<'f> {
             } else if let Some(size) = edit.get("size").and_then(Value::as_u64) {
                 std::fs::File::create(&file).unwrap().set_len(size).unwrap();
             } else if text("damage").is_some() {
-                // Every artifact of a cache.
-                for entry in std::fs::read_dir(&file).unwrap() {
-                    let path = entry.unwrap().path();
-                    if path.extension().is_some_and(|extension| extension == "artifact") {
-                        let mut bytes = std::fs::read(&path).unwrap();
-                        let middle = bytes.len() / 2;
-                        bytes[middle..middle + 64].fill(0xcc);
-                        std::fs::write(&path, bytes).unwrap();
-                    }
+                // Most of the machine code of every artifact: it lies between the head and the tables of the file, and what
+                // is put there ends a process that comes to run any of it.
+                for path in artifacts(&file) {
+                    let mut bytes = std::fs::read(&path).unwrap();
+                    let (from, to) = (bytes.len() / 10, bytes.len() * 3 / 4);
+                    bytes[from..to].fill(0xcc);
+                    std::fs::write(&path, bytes).unwrap();
                 }
+            } else if let Some(other) = text("stands_for") {
+                // The code of one component under the name of another's.
+                let digest = Digest::of_bytes(&std::fs::read(self.place.path(other)).unwrap()).hex();
+                let artifacts = artifacts(&file);
+                let artifact = artifacts.first().unwrap();
+                let name = artifact.file_name().unwrap().to_str().unwrap();
+                let (_, engine) = name.split_once('-').unwrap();
+                std::fs::copy(artifact, file.join(format!("{digest}-{engine}"))).unwrap();
             } else if let Some(at) = edit.get("flip").and_then(Value::as_u64) {
                 let mut bytes = std::fs::read(&file).unwrap();
                 bytes[usize::try_from(at).unwrap()] ^= 1;
                 std::fs::write(&file, bytes).unwrap();
+            } else if let Some(to) = text("copies") {
+                for index in 0..edit["count"].as_u64().unwrap() {
+                    std::fs::copy(&file, self.place.path(&to.replace("@i", &index.to_string()))).unwrap();
+                }
             } else if let Some(to) = text("copy") {
                 std::fs::copy(&file, self.place.path(to)).unwrap();
             } else {
@@ -206,7 +228,20 @@ impl<'f> Scene<'f> {
         let wants_signature = self.fixture.offer == "artifact";
         let usual = ["run", "bad.yaml", "--caps", "caps.yaml", "--trust", "trust.yaml", "--run-id", run];
         let unsigned = (!wants_signature).then_some("--allow-unsigned");
-        usual.into_iter().chain(unsigned).map(str::to_owned).collect()
+        let more = self.fixture.parts.get("args").and_then(Value::as_array);
+        let more = more.into_iter().flatten().map(|word| generated(word, &self.fixture.name));
+        usual.into_iter().chain(unsigned).map(str::to_owned).chain(more).collect()
+    }
+
+    /// What the host may take before it is ended from outside.
+    pub(crate) fn bounds(&self) -> Bounds {
+        let [seconds, mib, disk] = limits(self.fixture);
+        Bounds {
+            time: Duration::from_secs(seconds),
+            memory: (mib * BEYOND).min(Bounds::default().memory),
+            disk: Some((self.place.path(""), disk * BEYOND)),
+            presses: Vec::new(),
+        }
     }
 
     /// Every file that is there, but for what a host writes of itself: its state, its home.
@@ -229,6 +264,12 @@ impl<'f> Scene<'f> {
     }
 }
 
+/// The artifacts in a folder of compiled components.
+fn artifacts(folder: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "artifact")).collect()
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -242,27 +283,59 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Offers a fixture beside a healthy run, and says what is not as it should be.
-pub(crate) fn check(fixture: &Fixture, prepared: &Prepared) -> Result<(), String> {
-    let scene = Scene::new(fixture, prepared);
-    for words in fixture.parts.get("before").and_then(Value::as_array).into_iter().flatten() {
-        let words: Vec<_> = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
-        let ended = watch::run(scene.command(&words));
-        if ended.code != Some(0) {
-            return Err(format!("{words:?} ended with {:?}: {}", ended.code, ended.stderr));
-        }
+/// What a fixture was seen to take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    /// Memory of the process and its children, in MiB.
+    pub(crate) mib: u64,
+    /// Disk, in MiB.
+    pub(crate) disk: u64,
+    /// Processor time after Ctrl-C.
+    pub(crate) after_press: Option<Duration>,
+}
+
+impl Taken {
+    pub(crate) fn of(ended: &Ended) -> Self {
+        Self { mib: ended.peak_together / 1024, disk: ended.disk / 1024, after_press: ended.after_press }
     }
+}
+
+/// The seconds, the MiB of memory and the MiB of disk that a fixture may take.
+fn limits(fixture: &Fixture) -> [u64; 3] {
+    let most = |key: &str, usual| fixture.expect.get(key).and_then(Value::as_u64).unwrap_or(usual);
+    [most("seconds", SECONDS), most("mib", MIB), most("disk", DISK)]
+}
+
+impl Scene<'_> {
+    /// Runs the commands that come before the fixture is offered.
+    pub(crate) fn begin(&self) -> Result<(), String> {
+        for words in self.fixture.parts.get("before").and_then(Value::as_array).into_iter().flatten() {
+            let words: Vec<_> = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+            let ended = watch::run(self.command(&words));
+            if ended.code != Some(0) {
+                return Err(format!("{words:?} ended with {:?}: {}", ended.code, ended.stderr));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Offers a fixture beside a healthy run, and says what is not as it should be.
+pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -> Result<(), String> {
+    let scene = Scene::new(fixture, prepared);
+    scene.begin()?;
     let before = scene.files();
     let healthy =
         scene.command(&["run", "good.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "good"]);
     let healthy = std::thread::spawn(move || watch::run(healthy));
     let words = scene.offered("bad");
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let ended = beside::during(&scene, || watch::run(scene.command(&words)));
+    let ended = beside::during(&scene, || watch::within(scene.command(&words), &scene.bounds()));
+    *taken = Taken::of(&ended);
     let healthy = healthy.join().unwrap();
     let wrong = |what: String| format!("{what}\n  {}\n  {}", ended.document, ended.stderr.trim());
-    came_to(fixture, &ended).map_err(&wrong)?;
     in_bounds(fixture, &ended).map_err(&wrong)?;
+    came_to(fixture, &ended).map_err(&wrong)?;
     // A manifest that is broken breaks the healthy run that is given it, too.
     let shares_the_fault = fixture.offer == "caps";
     if !shares_the_fault && (healthy.code != Some(0) || healthy.document["state"]["good"] != 1) {
@@ -358,13 +431,19 @@ fn came_to(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
     Ok(())
 }
 
-fn in_bounds(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
-    let most = |key: &str, usual| fixture.expect.get(key).and_then(Value::as_u64).unwrap_or(usual);
-    if ended.took.as_secs() >= most("seconds", SECONDS) {
+pub(crate) fn in_bounds(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
+    if let Some(why) = &ended.stopped {
+        return Err(format!("it was ended from outside: {why}"));
+    }
+    let [seconds, mib, disk] = limits(fixture);
+    if ended.took.as_secs() >= seconds {
         return Err(format!("it took {:?}", ended.took));
     }
-    if ended.peak / 1024 >= most("mib", MIB) {
-        return Err(format!("it took {} MiB", ended.peak / 1024));
+    if ended.peak_together / 1024 >= mib {
+        return Err(format!("it took {} MiB of memory, more than {mib}", ended.peak_together / 1024));
+    }
+    if ended.disk / 1024 >= disk {
+        return Err(format!("it wrote {} MiB, more than {disk}", ended.disk / 1024));
     }
     Ok(())
 }
@@ -384,14 +463,18 @@ fn nothing_advanced(fixture: &Fixture, scene: &Scene<'_>, ended: &Ended) -> Resu
             Err(format!("there is a run: {}", shown.document))
         };
     }
-    // Where the graph itself goes on before it comes to the failure, the fixture says how far.
-    let steps = fixture.expect.get("steps").and_then(Value::as_u64).unwrap_or(0);
-    let untouched = steps > 0 || ended.document["state"] == Value::Object(Map::new());
-    if ended.document["steps"] != steps || !untouched {
-        return Err("the run advanced".to_owned());
-    }
-    if shown.document["step"] != steps {
-        return Err(format!("the stored run advanced: {}", shown.document));
+    // Where the graph itself goes on before it comes to the failure, the fixture says how far; `any`, where that depends on
+    // what a step costs.
+    let expected = fixture.expect.get("steps");
+    if expected.is_none_or(|steps| steps != "any") {
+        let steps = expected.and_then(Value::as_u64).unwrap_or(0);
+        let untouched = steps > 0 || ended.document["state"] == Value::Object(Map::new());
+        if ended.document["steps"] != steps || !untouched {
+            return Err("the run advanced".to_owned());
+        }
+        if shown.document["step"] != steps {
+            return Err(format!("the stored run advanced: {}", shown.document));
+        }
     }
     let verified = watch::run(scene.command(&["runs", "verify", "bad"]));
     if verified.code != Some(0) {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fixture::{Fixture, folder};
+use super::offer::Taken;
 
 /// The topics in the order of a component's life, with their titles.
-const TOPICS: [(&str, &str); 12] = [
+const TOPICS: [(&str, &str); 13] = [
     ("artifacts", "Artifacts: refused before anything is compiled"),
     ("registry", "Registries: refused before anything is written"),
     ("compilation", "Compilation: structural caps, then a child process with limits of time and memory"),
@@ -19,6 +20,7 @@ const TOPICS: [(&str, &str); 12] = [
     ("reach", "Servers, secrets, knowledge, other items"),
     ("results", "Results"),
     ("documents", "Documents"),
+    ("work", "The host's own work"),
     ("files", "Granted folders"),
     ("commands", "What is shown"),
 ];
@@ -35,11 +37,13 @@ fn outcome(fixture: &Fixture) -> String {
 fn page(fixtures: &[Fixture]) -> String {
     let mut page = String::from(
         "# Hostile input\n\n\
-         What a stranger's component, document or statement tries, and what comes of it. Each row is a file in this folder, run by\n\
-         `tests/cli/hostile.rs` (`cargo test --release --workspace -- hostile`), which also checks of each: the host ends by itself and in\n\
-         time, no checkpoint advances, a healthy run beside it finishes, nothing is left behind in temporary folders, projects or the\n\
-         process table; and of the rows marked with ↻ that meeting them a hundred times more in one process takes no more memory.\n\
-         This page is generated from the files: `HOSTILE_UPDATE=1` writes it anew.\n",
+         What a stranger's component, document or statement may try, and the expected outcome. Each row is a file in this folder, run by\n\
+         `tests/cli/hostile.rs` (`cargo test --release --workspace -- hostile`), which also checks for each of them: the host ends by itself, in\n\
+         time, and within limits of memory (children included) and disk; no checkpoint advances; a healthy run next to it completes; nothing\n\
+         is left behind in temporary folders, projects or the process table; and, for the rows marked with ↻, that offering them a hundred\n\
+         more times in one process takes no more memory. Ctrl-C is pressed at a random moment of a sample of them (`HOSTILE_SEED` draws\n\
+         another sample, `FULL=1` takes all): the process ends within a second of processor time, and the run verifies.\n\
+         This page is generated from the files: `HOSTILE_UPDATE=1` writes it again.\n",
     );
     for (topic, title) in TOPICS {
         let rows: Vec<_> = fixtures.iter().filter(|fixture| fixture.topic == topic).collect();
@@ -49,15 +53,15 @@ fn page(fixtures: &[Fixture]) -> String {
         write!(page, "\n## {title}\n\n| Input | Outcome | Guarded by | Fixture |\n|---|---|---|---|\n")
             .unwrap();
         for fixture in rows {
-            let file = fixture.name.split_once('/').map_or("", |(_, file)| file);
+            let name = fixture.name.split_once('/').map_or("", |(_, name)| name);
             let repeat = if fixture.repeats { " ↻" } else { "" };
             writeln!(
                 page,
-                "| {} | {}{repeat} | {} | [{file}]({}.yaml) |",
+                "| {} | {}{repeat} | {} | [{name}]({}.yaml) |",
                 fixture.input.trim().replace('|', "\\|").replace('\n', " "),
                 outcome(fixture),
                 fixture.guards.join("; "),
-                fixture.name
+                fixture.file
             )
             .unwrap();
         }
@@ -84,15 +88,36 @@ pub(crate) fn compare(fixtures: &[Fixture]) {
     );
 }
 
-/// A line for each fixture that ran.
-pub(crate) fn outcomes(outcomes: &[(&Fixture, Result<(), String>, Duration)]) -> String {
+/// How a fixture went.
+pub(crate) struct Outcome<'f> {
+    pub(crate) fixture: &'f Fixture,
+    pub(crate) result: Result<(), String>,
+    pub(crate) took: Duration,
+    pub(crate) taken: Taken,
+}
+
+/// A line for each fixture that ran: what it came to, how long it took with all that was checked, the most memory that the
+/// process and its children took, what was written to disk, and the processor time after Ctrl-C.
+pub(crate) fn outcomes(outcomes: &[Outcome<'_>]) -> String {
     let mut lines = String::new();
-    for (fixture, ended, took) in outcomes {
-        let mark = if ended.is_ok() { "ok" } else { "FAILED" };
-        writeln!(lines, "{mark:<6} {:<44} {:<38} {:>6} ms", fixture.name, outcome(fixture), took.as_millis())
-            .unwrap();
+    for Outcome { fixture, result, took, taken } in outcomes {
+        let mark = if result.is_ok() { "ok" } else { "FAILED" };
+        write!(
+            lines,
+            "{mark:<6} {:<44} {:<38} {:>6} ms {:>5} MiB memory {:>5} MiB disk",
+            fixture.name,
+            outcome(fixture),
+            took.as_millis(),
+            taken.mib,
+            taken.disk
+        )
+        .unwrap();
+        if let Some(after) = taken.after_press {
+            write!(lines, " {:>5} ms after Ctrl-C", after.as_millis()).unwrap();
+        }
+        lines.push('\n');
     }
-    let passed = outcomes.iter().filter(|(_, ended, _)| ended.is_ok()).count();
+    let passed = outcomes.iter().filter(|outcome| outcome.result.is_ok()).count();
     write!(lines, "hostile inputs: {passed} as expected, {} not", outcomes.len() - passed).unwrap();
     lines
 }

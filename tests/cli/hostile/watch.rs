@@ -1,5 +1,6 @@
-//! A process that is watched: how it ends, what it leaves behind, how much memory it had at most.
+//! A process that is watched: how it ends, what it leaves behind, how much processor time, memory and disk it takes.
 
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -9,41 +10,157 @@ use serde_json::Value;
 pub(crate) struct Ended {
     /// The exit code; nothing for a process that a signal ended.
     pub(crate) code: Option<i32>,
+    /// The signal that ended it.
+    pub(crate) signal: Option<i32>,
     /// The JSON document on stdout.
     pub(crate) document: Value,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) took: Duration,
-    /// The most memory that was resident, in KiB; 0 where the system does not say.
+    /// The most memory that was resident in the process itself, in KiB; 0 where the system does not say.
     pub(crate) peak: u64,
+    /// The same of the process and its children together.
+    pub(crate) peak_together: u64,
+    /// By how much the watched folder grew at most, in KiB.
+    pub(crate) disk: u64,
+    /// Why it was ended from outside.
+    pub(crate) stopped: Option<String>,
+    /// Processor time of the process and its children since the first Ctrl-C; nothing where it was not pressed in time.
+    pub(crate) after_press: Option<Duration>,
     /// Processes that it started and that are still there.
     pub(crate) orphans: usize,
 }
 
-/// How often memory is looked at.
-const LOOK: Duration = Duration::from_millis(1);
+/// What a process may take before it is ended from outside, and when Ctrl-C is pressed.
+pub(crate) struct Bounds {
+    pub(crate) time: Duration,
+    /// Of the process and its children together, in MiB.
+    pub(crate) memory: u64,
+    /// A folder, and by how many MiB it may grow.
+    pub(crate) disk: Option<(PathBuf, u64)>,
+    /// Moments after the start, in order.
+    pub(crate) presses: Vec<Duration>,
+}
 
-/// Runs a command in a process group of its own.
-pub(crate) fn run(mut command: Command) -> Ended {
+/// No process of a test takes more of this machine's memory, in MiB.
+const MOST_MEMORY: u64 = 3 * 1024;
+/// No process of a test takes longer.
+const MOST_TIME: Duration = Duration::from_mins(3);
+/// What may be used of the processor after Ctrl-C before the process is ended from outside: more than is accepted, so
+/// that the figure tells by how much it is missed.
+const MOST_AFTER_PRESS: Duration = Duration::from_secs(4);
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { time: MOST_TIME, memory: MOST_MEMORY, disk: None, presses: Vec::new() }
+    }
+}
+
+/// How long children may take to see that Ctrl-C ended their parent.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often the memory of the process is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+/// How often its children, and the disk.
+const LOOK_AROUND: Duration = Duration::from_millis(25);
+
+/// Runs a command to its end.
+pub(crate) fn run(command: Command) -> Ended {
+    within(command, &Bounds::default())
+}
+
+/// Runs a command in a process group of its own, to its end or until it exceeds a bound.
+pub(crate) fn within(mut command: Command, bounds: &Bounds) -> Ended {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let disk_before = bounds.disk.as_ref().map_or(0, |(folder, _)| used(folder));
     let began = Instant::now();
     let mut child = command.spawn().unwrap();
     let group = child.id();
     let stdout = reader(child.stdout.take());
     let stderr = reader(child.stderr.take());
-    let mut peak = 0;
+    let (mut peak, mut peak_together, mut disk) = (0, 0, 0);
+    let mut stopped = None;
+    let mut looked_around = None::<Instant>;
+    let mut presses = bounds.presses.iter();
+    let mut next_press = presses.next();
+    let mut processor_at_press = None;
+    let mut processor = Duration::ZERO;
     let status = loop {
         peak = peak_of(&child).max(peak);
+        peak_together = peak.max(peak_together);
         if let Some(status) = child.try_wait().unwrap() {
             break status;
+        }
+        if next_press.is_some_and(|moment| began.elapsed() >= *moment) {
+            next_press = presses.next();
+            processor_at_press.get_or_insert_with(|| members(group).iter().map(|of| of.processor).sum());
+            interrupt(group);
+        }
+        let often = if processor_at_press.is_some() { LOOK_AROUND / 5 } else { LOOK_AROUND };
+        if looked_around.is_none_or(|last| last.elapsed() >= often) {
+            let members = members(group);
+            let children = members.iter().filter(|of| of.id != group).map(|of| memory_of(of.id)).sum::<u64>();
+            peak_together = peak_together.max(peak + children);
+            processor = processor.max(members.iter().map(|of| of.processor).sum());
+            if let Some((folder, _)) = &bounds.disk {
+                disk = used(folder).saturating_sub(disk_before).max(disk);
+            }
+            looked_around = Some(Instant::now());
+        }
+        if stopped.is_none() {
+            let after_press = processor_at_press.map(|at: Duration| processor.saturating_sub(at));
+            stopped = exceeded(bounds, began.elapsed(), peak_together, disk, after_press);
+            if stopped.is_some() {
+                kill(group);
+            }
         }
         std::thread::sleep(LOOK);
     };
     let took = began.elapsed();
+    let orphans = left_of(group, if processor_at_press.is_some() { GRACE } else { Duration::ZERO });
+    if stopped.is_some() && orphans > 0 {
+        kill(group);
+    }
     let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
-    let document = serde_json::from_str(&stdout).unwrap_or(Value::Null);
-    Ended { code: status.code(), document, stdout, stderr, took, peak, orphans: of_group(group) }
+    if let Some((folder, _)) = &bounds.disk {
+        disk = used(folder).saturating_sub(disk_before).max(disk);
+    }
+    Ended {
+        code: status.code(),
+        signal: signal_of(status),
+        document: serde_json::from_str(&stdout).unwrap_or(Value::Null),
+        stdout,
+        stderr,
+        took,
+        peak,
+        peak_together,
+        disk,
+        stopped,
+        after_press: processor_at_press.map(|at| processor.saturating_sub(at)),
+        orphans,
+    }
+}
+
+/// Which bound is exceeded.
+fn exceeded(
+    bounds: &Bounds,
+    took: Duration,
+    memory: u64,
+    disk: u64,
+    after_press: Option<Duration>,
+) -> Option<String> {
+    if took >= bounds.time {
+        return Some(format!("it was still running after {took:?}"));
+    }
+    if memory / 1024 >= bounds.memory {
+        return Some(format!("it took {} MiB of memory", memory / 1024));
+    }
+    if let Some((_, most)) = bounds.disk.as_ref().filter(|(_, most)| disk / 1024 >= *most) {
+        return Some(format!("it wrote {} MiB, more than {most}", disk / 1024));
+    }
+    let after_press = after_press.filter(|after| *after >= MOST_AFTER_PRESS)?;
+    Some(format!("it worked on for {after_press:?} after Ctrl-C"))
 }
 
 fn reader(from: Option<impl std::io::Read + Send + 'static>) -> std::thread::JoinHandle<String> {
@@ -56,7 +173,12 @@ fn reader(from: Option<impl std::io::Read + Send + 'static>) -> std::thread::Joi
 
 /// The most memory that a process has had so far: the system counts that itself, so nothing is missed between two looks.
 fn peak_of(child: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    memory_of(child.id())
+}
+
+/// The same by the process's id.
+fn memory_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     // Until it is the program that was started, it still has the memory of the one that starts it.
     if !status.starts_with("Name:\tgraph-host\n") {
         return 0;
@@ -65,18 +187,98 @@ fn peak_of(child: &Child) -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// How many processes are in a group.
-fn of_group(group: u32) -> usize {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return 0 };
-    let is_member = |stat: &str| {
-        // After the name, which is in parentheses and may hold anything: state, parent, group.
-        let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
-        let running = fields.next() != Some("Z");
-        running && fields.nth(1).and_then(|field| field.parse().ok()) == Some(group)
-    };
+/// A process of a group.
+struct Member {
+    id: u32,
+    /// Processor time that it has used, with that of the children that it has waited for.
+    processor: Duration,
+}
+
+/// The processes of a group that have not ended.
+fn members(group: u32) -> Vec<Member> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     processes
         .filter_map(Result::ok)
-        .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
-        .filter(|stat| is_member(stat))
-        .count()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|id| Some((id, std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)))
+        .filter_map(|(id, stat)| member(group, id, &stat))
+        .collect()
+}
+
+/// How many processes of a group are still there after some time.
+fn left_of(group: u32, grace: Duration) -> usize {
+    let began = Instant::now();
+    loop {
+        let left = members(group).len();
+        if left == 0 || began.elapsed() >= grace {
+            return left;
+        }
+        std::thread::sleep(LOOK_AROUND);
+    }
+}
+
+/// A process as the system describes it, where it is in a group and has not ended.
+fn member(group: u32, id: u32, stat: &str) -> Option<Member> {
+    // After the name, which is in parentheses and may hold anything: state, parent, group, and after eight more fields the
+    // times in hundredths of a second.
+    let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    if fields.first() == Some(&"Z") || fields.get(2)?.parse() != Ok(group) {
+        return None;
+    }
+    let ticks: u64 = fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Some(Member { id, processor: Duration::from_millis(ticks * 10) })
+}
+
+/// What the files below a folder take up, in KiB. Files with holes count as what was written.
+fn used(folder: &Path) -> u64 {
+    let mut total = 0;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let Ok(metadata) = entry.metadata() else { continue };
+        total += if metadata.is_dir() { used(&entry.path()) } else { written(&metadata) };
+    }
+    total
+}
+
+#[cfg(unix)]
+fn written(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) / 2
+}
+
+#[cfg(not(unix))]
+fn written(metadata: &std::fs::Metadata) -> u64 {
+    metadata.len() / 1024
+}
+
+/// Presses Ctrl-C: a terminal sends the signal to the whole group.
+#[cfg(unix)]
+fn interrupt(group: u32) {
+    signal(group, rustix::process::Signal::INT);
+}
+
+#[cfg(unix)]
+fn kill(group: u32) {
+    signal(group, rustix::process::Signal::KILL);
+}
+
+#[cfg(unix)]
+fn signal(group: u32, signal: rustix::process::Signal) {
+    let group = rustix::process::Pid::from_raw(i32::try_from(group).unwrap()).unwrap();
+    // A group that has ended needs no signal.
+    let _ = rustix::process::kill_process_group(group, signal);
+}
+
+#[cfg(unix)]
+fn signal_of(status: std::process::ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn interrupt(_: u32) {}
+
+#[cfg(not(unix))]
+fn kill(_: u32) {}
+
+#[cfg(not(unix))]
+fn signal_of(_: std::process::ExitStatus) -> Option<i32> {
+    None
 }

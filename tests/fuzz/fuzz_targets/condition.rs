@@ -5,6 +5,7 @@
 use graph_core::condition::Condition;
 use graph_core::json::parse_strict;
 use graph_core::template::{Root, Scope};
+use graph_core::work::Meter;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -15,9 +16,13 @@ fuzz_target!(|text: &str| {
     let Ok(condition) = Condition::from_json(&source) else { return };
     let scope = Scope::new().with("state", Root::Value(&state)).with("result", Root::Value(&state));
     let mut warnings = Vec::new();
-    let holds = condition.evaluate(&scope, &mut warnings);
-    assert_eq!(holds, condition.evaluate(&scope, &mut warnings), "the same condition, another answer");
-    if let Ok(opposite) = Condition::from_json(&json!({ "not": source })) {
-        assert_ne!(holds, opposite.evaluate(&scope, &mut warnings), "`not` changes nothing");
+    let mut decide = |condition: &Condition| {
+        let meter = Meter::of_one_step();
+        (condition.evaluate(&scope, &mut warnings, &meter), meter.spent())
+    };
+    let (holds, _) = decide(&condition);
+    assert_eq!(holds, decide(&condition).0, "the same condition, another answer");
+    if let (Ok(holds), Ok(opposite)) = (holds, Condition::from_json(&json!({ "not": source }))) {
+        assert_ne!(Ok(holds), decide(&opposite).0, "`not` changes nothing");
     }
 });

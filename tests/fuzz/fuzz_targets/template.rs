@@ -5,6 +5,7 @@
 use graph_core::graph::TemplateMode;
 use graph_core::json::parse_strict;
 use graph_core::template::{Root, Scope, ValueTemplate};
+use graph_core::work::{Meter, size};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -16,18 +17,24 @@ fuzz_target!(|text: &str| {
     let scope = Scope::new().with("state", Root::Value(&state)).with("result", Root::Value(&state));
     for mode in [TemplateMode::Lenient, TemplateMode::Strict] {
         let mut missing = Vec::new();
-        let filled = template.evaluate(&scope, mode, &mut missing);
-        let again = template.evaluate(&scope, mode, &mut Vec::new());
+        let (meter, second) = (Meter::of_one_step(), Meter::of_one_step());
+        let filled = template.evaluate(&scope, mode, &mut missing, &meter);
+        let again = template.evaluate(&scope, mode, &mut Vec::new(), &second);
+        assert_eq!(meter.spent(), second.spent(), "the same template, another cost");
+        assert!(
+            filled.as_ref().map_or(0, size::of) <= meter.spent(),
+            "the result is larger than what it cost"
+        );
         assert_eq!(filled.as_ref().ok(), again.as_ref().ok(), "the same template, another value");
         if let Some(literal) = template.literal() {
-            assert_eq!(filled.ok().as_ref(), Some(literal), "a literal has changed");
+            assert!(filled.as_ref().map_or(true, |filled| filled == literal), "a literal has changed");
         }
     }
     // A template that stands in the data stays as it is.
     let whole = ValueTemplate::parse(&json!("${state}")).expect("the template is a constant");
     let data: Value = json!([source, "${state.secret}"]);
     let scope = Scope::new().with("state", Root::Value(&data));
-    if let Ok(filled) = whole.evaluate(&scope, TemplateMode::Strict, &mut Vec::new()) {
+    if let Ok(filled) = whole.evaluate(&scope, TemplateMode::Strict, &mut Vec::new(), &Meter::of_one_step()) {
         assert_eq!(filled, data, "data has been taken for a template");
     }
 });

@@ -55,6 +55,8 @@ struct Driver {
     hooks: BTreeSet<Arc<str>>,
     timers: BTreeSet<TimerId>,
     persists: BTreeSet<PersistId>,
+    /// The walker has asked for control.
+    has_more: bool,
     interrupts: Vec<String>,
     nodes: Vec<String>,
     now: u64,
@@ -89,6 +91,7 @@ impl Driver {
             hooks: BTreeSet::new(),
             timers: BTreeSet::new(),
             persists: BTreeSet::new(),
+            has_more: false,
             interrupts: Vec::new(),
             nodes,
             now: 1_000,
@@ -133,6 +136,7 @@ impl Driver {
                     self.results.extend(persist.results.iter().cloned());
                     self.persists.insert(persist.id);
                 }
+                Effect::Continue => self.has_more = true,
                 Effect::SetTimer { timer, .. } => {
                     self.timers.insert(timer);
                 }
@@ -147,6 +151,10 @@ impl Driver {
 
     fn event(&mut self, byte: u8, more: &mut impl Iterator<Item = u8>) -> Option<Event> {
         self.now += 1;
+        if self.has_more && !byte.is_multiple_of(3) {
+            self.has_more = false;
+            return Some(Event::Continued);
+        }
         let pick = usize::from(byte >> 4);
         Some(match byte & 15 {
             // What moves a run on comes often.

@@ -14,24 +14,9 @@ use graph_core::time::Timestamp;
 use graph_core::topology::Topology;
 use graph_core::trust::{CommentMark, SigningKey, TrustStore, VerifiedComponent, sign_text, verify_text};
 use graph_core::walker::{Effect, Event, Identity, Resume, RunTree, Setup, TaskReport};
+use graph_core::work::Meter;
 use graph_core::{condition, document, json, record};
 use serde_json::Value;
-
-/// Takes the place of the system's randomness. `jsonschema` seeds its hash maps with it, only ever looks things up in
-/// them, and so gives the same answers whatever the seed is; without this, the module would import it.
-///
-/// # Safety
-///
-/// `destination` is the start of `length` bytes to be written.
-#[unsafe(no_mangle)]
-unsafe extern "Rust" fn __getrandom_v03_custom(
-    destination: *mut u8,
-    length: usize,
-) -> Result<(), getrandom::Error> {
-    // SAFETY: as the caller promises.
-    unsafe { std::ptr::write_bytes(destination, 7, length) };
-    Ok(())
-}
 
 /// Runs a text through whatever reads texts, as if it were each of them. The result depends on all of it.
 #[unsafe(no_mangle)]
@@ -120,12 +105,13 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
 fn values(value: &Value) -> usize {
     let scope = Scope::new().with("state", Root::Value(value));
     let mut notes = Vec::new();
+    let meter = Meter::of_one_step();
     let filled = ValueTemplate::parse(value)
-        .is_ok_and(|template| template.evaluate(&scope, TemplateMode::Strict, &mut notes).is_ok());
-    let held =
-        condition::Condition::from_json(value).is_ok_and(|condition| condition.evaluate(&scope, &mut notes));
+        .is_ok_and(|template| template.evaluate(&scope, TemplateMode::Strict, &mut notes, &meter).is_ok());
+    let held = condition::Condition::from_json(value)
+        .is_ok_and(|condition| condition.evaluate(&scope, &mut notes, &meter) == Ok(true));
     let fits =
-        InputSchema::compile(value).is_ok_and(|schema| schema.validate_and_fill(value.clone()).is_ok());
+        InputSchema::compile(value, &meter).is_ok_and(|schema| schema.validate_and_fill(value.clone(), &meter).is_ok());
     usize::from(filled) + usize::from(held) + usize::from(fits) + notes.len()
 }
 

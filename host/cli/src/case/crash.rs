@@ -26,6 +26,10 @@ impl Undisturbed {
     fn is_out_of_time(&self) -> bool {
         self.actual.error.as_ref().is_some_and(|error| error.message.starts_with(TIME_LIMIT))
     }
+
+    fn has_used_a_budget_up(&self) -> bool {
+        self.actual.error.as_ref().is_some_and(|error| error.used_up)
+    }
 }
 
 /// Why a case is not cut short.
@@ -45,6 +49,8 @@ pub(super) fn excused(
         Some("scripts a crash itself")
     } else if undisturbed.iter().any(Undisturbed::is_out_of_time) {
         Some("comes to the run's time limit, which counts anew when a run goes on")
+    } else if undisturbed.iter().any(Undisturbed::has_used_a_budget_up) {
+        Some("uses a budget of its run up, and a run that is resumed there uses more of it")
     } else if session.is_partly_untracked() {
         Some("has untracked channels, which no crash leaves as they were")
     } else {

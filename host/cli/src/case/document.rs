@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graph_core::capability::read_run_limits;
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
 use graph_core::document::load_hook_list;
 use graph_core::graph::Durability;
 use graph_core::hook::{Hook, HookLayer};
+use graph_core::limits::RunLimits;
 use graph_core::record::Place;
 use graph_core::walker::Edit;
 use graph_core::yaml::{self, Fields, Node, Yaml};
@@ -37,6 +39,8 @@ pub struct Case {
     pub hooks: Arc<Vec<Hook>>,
     /// What may be dispatched.
     pub caps: Vec<String>,
+    /// `budgets`: what the run may use up, as under `run:` of a manifest. Without it, what the manifest says holds.
+    pub budgets: Option<RunLimits>,
     /// The operations, in order.
     pub script: Vec<Step>,
 }
@@ -162,6 +166,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         || vec!["execute.tool.*".to_owned()],
         |patterns| patterns.into_iter().map(|(pattern, _)| pattern.to_owned()).collect(),
     );
+    let budgets = fields.fields("budgets", "`budgets`").map(read_run_limits);
     let hooks = fields.filled("hooks").map(|hooks| read_hooks(hooks, text, problems)).unwrap_or_default();
     let script = fields
         .required("script")
@@ -179,6 +184,7 @@ fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Cas
         items,
         hooks,
         caps,
+        budgets,
         script,
     })
 }
@@ -395,7 +401,7 @@ fn read_object(node: Option<&Node>, what: &str, problems: &Problems) -> Option<O
 }
 
 /// Where a text that cannot be used lies inside the case.
-pub(super) fn span_of(node: &Node, text: &str, pointer: &[String], offset: usize) -> Span {
+pub(super) fn span_of<K: AsRef<str>>(node: &Node, text: &str, pointer: &[K], offset: usize) -> Span {
     let place = node.descend(pointer);
     match &place.value {
         Yaml::Text(_) => place.span_inside(text, offset, 1),

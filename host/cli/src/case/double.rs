@@ -10,6 +10,7 @@ use graph_core::graph::{Graph, TemplateMode};
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::walker::{TaskReport, TaskSpec};
+use graph_core::work::Meter;
 use graph_core::yaml::{Fields, Node};
 use serde_json::{Map, Value};
 
@@ -127,14 +128,14 @@ fn template(node: &Node, text: &str, problems: &Problems) -> Option<ValueTemplat
             return None;
         }
     };
-    for used in template.paths() {
-        if !ROOTS.contains(&used.path.root()) {
-            let span = span_of(node, text, &used.pointer, 0);
+    template.each_path(&mut |used| {
+        if !ROOTS.contains(&used.path.root()) && !problems.is_full() {
+            let span = span_of(node, text, used.pointer, 0);
             let message = format!("`{}` cannot be read in a double", used.path);
             let help = format!("a double reads {}", ROOTS.join(", "));
             problems.push(Diagnostic::error(codes::TEMPLATE_ROOT, span, message).help(help));
         }
-    }
+    });
     Some(template)
 }
 
@@ -355,8 +356,10 @@ impl Scripted {
     }
 
     fn perform(&self, spec: &TaskSpec, scope: &Scope<'_>) -> Reply {
-        let fill =
-            |template: &ValueTemplate| template.evaluate(scope, TemplateMode::Lenient, &mut Vec::new());
+        let meter = Meter::of_one_step();
+        let fill = |template: &ValueTemplate| {
+            template.evaluate(scope, TemplateMode::Lenient, &mut Vec::new(), &meter)
+        };
         let mut delay = self.delay;
         let mut fuel = 0;
         let result = match &self.kind {

@@ -55,6 +55,8 @@ pub struct ActualError {
     pub code: String,
     /// The message.
     pub message: String,
+    /// A budget of the run is used up.
+    pub used_up: bool,
     /// The operation was refused, and the run is as it was.
     pub refused: bool,
 }
@@ -269,6 +271,7 @@ mod tests {
             error: Some(ActualError {
                 code: "node_failed".into(),
                 message: "node `a` failed: boom".into(),
+                used_up: false,
                 refused: false,
             }),
         }
@@ -316,8 +319,12 @@ mod tests {
     #[test]
     fn a_refusal_must_be_expected() {
         let mut actual = actual();
-        actual.error =
-            Some(ActualError { code: "finished".into(), message: "it has ended".into(), refused: true });
+        actual.error = Some(ActualError {
+            code: "finished".into(),
+            message: "it has ended".into(),
+            used_up: false,
+            refused: true,
+        });
         assert_eq!(wrong("{ status: failed }", &actual), ["error"]);
         assert!(wrong("{ error: { code: finished } }", &actual).is_empty());
     }

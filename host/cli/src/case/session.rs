@@ -17,6 +17,7 @@ use graph_core::trust::SigningKey;
 use graph_core::walker::{
     Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
 };
+use graph_core::work::Meter;
 use graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
@@ -218,10 +219,12 @@ impl<'c> Session<'c> {
         let of_run = summary.and_then(|summary| summary.error.as_ref()).map(|error| ActualError {
             code: error.code.as_str().to_owned(),
             message: error.message.clone(),
+            used_up: error.budget.is_some(),
             refused: false,
         });
-        let error =
-            refusal.map(|Refusal { code, message }| ActualError { code, message, refused: true }).or(of_run);
+        let error = refusal
+            .map(|Refusal { code, message }| ActualError { code, message, used_up: false, refused: true })
+            .or(of_run);
         Ok(Actual {
             result,
             executions: self.doubles.dispatches(graph_of_run),
@@ -456,9 +459,15 @@ impl<'c> Session<'c> {
     }
 
     fn manifest(&self) -> Result<Manifest, Stop> {
-        DispatchPatterns::parse(&self.case.caps).map(|dispatch| self.items.manifest(dispatch)).map_err(
-            |error| Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help)),
-        )
+        DispatchPatterns::parse(&self.case.caps)
+            .map(|dispatch| self.items.manifest(dispatch))
+            .map(|manifest| match self.case.budgets {
+                Some(budgets) => manifest.with_run_limits(budgets),
+                None => manifest,
+            })
+            .map_err(|error| {
+                Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help))
+            })
     }
 
     fn row(&self, graph: &Graph, setup: &Setup) -> RunRow {
@@ -498,7 +507,8 @@ fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, Stop> {
     let Value::Object(inputs) = inputs else {
         return Err(join(vec!["inputs: a mapping is needed".to_owned()]));
     };
-    let checked = check_inputs(graph, inputs).map_err(|error| match error {
+    let checked = check_inputs(graph, inputs, &Meter::of_one_step()).map_err(|error| match error {
+        error @ InputsError::Exhausted(_) => Stop::refused(ErrorCode::Limit, error.to_string()),
         InputsError::Schema { reasons } => {
             join(reasons.iter().map(|reason| format!("`config_schema`: {reason}")).collect())
         }

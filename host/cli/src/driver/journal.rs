@@ -21,6 +21,9 @@ use tokio::sync::mpsc;
 /// take, and what waits in memory, does not grow with the run.
 const BACKLOG: usize = 128;
 
+/// So many bytes of channel values wait at most, in the same way.
+const BACKLOG_BYTES: usize = 32 << 20;
+
 /// How records reach the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
@@ -51,6 +54,21 @@ struct Queued {
     update: RunUpdate,
 }
 
+/// How much is handed to the thread that writes at one time.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    records: usize,
+    /// Of their values.
+    bytes: usize,
+}
+
+impl Batch {
+    fn of(queue: &[Queued]) -> Self {
+        let values = queue.iter().flat_map(|queued| &queued.persist.values);
+        Self { records: queue.len(), bytes: values.map(|value| value.json.len()).sum() }
+    }
+}
+
 /// Takes records from the driver and tells when they are stored.
 pub(super) struct Journal {
     writer: Arc<Writer>,
@@ -66,6 +84,8 @@ pub(super) struct Journal {
     newest: PersistId,
     /// Handed to the thread and not acknowledged by it.
     unwritten: usize,
+    /// The bytes of their values.
+    unwritten_bytes: usize,
     /// The newest record that counts as persisted once fewer wait: under `async` alone.
     held_back: Option<PersistId>,
     acknowledged: VecDeque<Written>,
@@ -79,7 +99,7 @@ enum Mode {
     },
     Thread {
         records: Option<blocking::Sender<Vec<Queued>>>,
-        written: mpsc::UnboundedReceiver<(usize, Written)>,
+        written: mpsc::UnboundedReceiver<(Batch, Written)>,
         thread: Option<JoinHandle<()>>,
     },
 }
@@ -127,6 +147,7 @@ impl Journal {
             standing: None,
             newest: PersistId(0),
             unwritten: 0,
+            unwritten_bytes: 0,
             held_back: None,
             acknowledged: VecDeque::new(),
             news: false,
@@ -197,13 +218,15 @@ impl Journal {
                 }
             }
             Mode::Thread { records, .. } => {
-                let (id, count) = (self.newest, queue.len());
+                let (id, batch) = (self.newest, Batch::of(&queue));
                 let sent = records.as_ref().is_some_and(|records| records.send(queue).is_ok());
                 let refused = (!sent).then(|| "the thread that writes to the store has ended".to_owned());
                 if sent {
-                    self.unwritten += count;
+                    self.unwritten += batch.records;
+                    self.unwritten_bytes += batch.bytes;
                 }
-                if sent && self.durability == Durability::Async && self.unwritten > BACKLOG {
+                let waits = self.unwritten > BACKLOG || self.unwritten_bytes > BACKLOG_BYTES;
+                if sent && self.durability == Durability::Async && waits {
                     self.held_back = Some(id);
                 } else if !sent || self.durability == Durability::Async {
                     self.acknowledged.push_back(Written { id, refused });
@@ -225,9 +248,9 @@ impl Journal {
     /// The next acknowledgement, if there is one already.
     pub(super) fn try_acknowledged(&mut self) -> Option<Written> {
         while let Mode::Thread { written, .. } = &mut self.mode
-            && let Ok((count, news)) = written.try_recv()
+            && let Ok((batch, news)) = written.try_recv()
         {
-            self.take(count, news);
+            self.take(batch, news);
         }
         self.acknowledged.pop_front()
     }
@@ -238,22 +261,24 @@ impl Journal {
         if self.unwritten == 0 {
             return std::future::pending().await;
         }
-        if let Some((count, news)) = written.recv().await {
-            self.take(count, news);
+        if let Some((batch, news)) = written.recv().await {
+            self.take(batch, news);
         } else {
-            self.unwritten = 0;
+            (self.unwritten, self.unwritten_bytes) = (0, 0);
             let refused = Some("the thread that writes to the store has ended".to_owned());
             self.acknowledged.push_back(Written { id: self.newest, refused });
         }
     }
 
-    /// The thread has written so many records.
-    fn take(&mut self, count: usize, news: Written) {
+    /// The thread has written these records.
+    fn take(&mut self, batch: Batch, news: Written) {
         self.news = true;
-        self.unwritten = self.unwritten.saturating_sub(count);
+        self.unwritten = self.unwritten.saturating_sub(batch.records);
+        self.unwritten_bytes = self.unwritten_bytes.saturating_sub(batch.bytes);
         if self.durability != Durability::Async || news.refused.is_some() {
             self.acknowledged.push_back(news);
         } else if self.unwritten <= BACKLOG
+            && self.unwritten_bytes <= BACKLOG_BYTES
             && let Some(id) = self.held_back.take()
         {
             self.acknowledged.push_back(Written { id, refused: None });
@@ -299,12 +324,12 @@ impl Writer {
     fn serve(
         &self,
         waiting: &blocking::Receiver<Vec<Queued>>,
-        tell: &mpsc::UnboundedSender<(usize, Written)>,
+        tell: &mpsc::UnboundedSender<(Batch, Written)>,
     ) {
         let mut refused: Option<String> = None;
         while let Ok(first) = waiting.recv() {
             let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).flatten().collect();
-            let count = batch.len();
+            let size = Batch::of(&batch);
             // Nothing may follow records that are missing.
             let written = match (&refused, batch.last()) {
                 (Some(_), Some(last)) => Some(Written { id: last.persist.id, refused: refused.clone() }),
@@ -312,7 +337,7 @@ impl Writer {
             };
             let Some(written) = written else { continue };
             refused.clone_from(&written.refused);
-            if tell.send((count, written)).is_err() {
+            if tell.send((size, written)).is_err() {
                 return;
             }
         }

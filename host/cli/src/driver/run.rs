@@ -21,6 +21,9 @@ use super::observer::Observer;
 use super::results::Results;
 use super::tasks::Tasks;
 
+/// After so many events the driver lets other work of its thread go first.
+const TURNS: u32 = 64;
+
 /// What a driver works with.
 pub struct Parts {
     /// Performs the tasks.
@@ -82,6 +85,10 @@ pub struct Driver {
     results: Results,
     clock: Arc<dyn Clock>,
     timers: BTreeMap<TimerId, Timestamp>,
+    /// The walker has more to do.
+    has_more: bool,
+    /// What the walker has to do, and what there is to begin, take turns: this is whose turn it is.
+    begins_next: bool,
     /// The wait for the earliest timer.
     alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
     control: mpsc::UnboundedReceiver<Control>,
@@ -100,6 +107,8 @@ impl Driver {
             tasks: Tasks::new(executor, Arc::clone(&clock)),
             clock,
             timers: BTreeMap::new(),
+            has_more: false,
+            begins_next: false,
             alarm: None,
             control,
             wishes,
@@ -134,7 +143,13 @@ impl Driver {
     /// Hands the walker an event, and goes on until the run stops: [`Event::Started`] or [`Event::Resumed`].
     pub async fn drive(&mut self, first: Event, observer: &mut dyn Observer) -> Result<Status, DriveError> {
         let mut stopped = self.handle(first, observer)?;
+        let mut handled = 0_u32;
         loop {
+            // A run that always has something to do leaves room for whoever listens for signals.
+            handled = handled.wrapping_add(1);
+            if self.has_more || handled.is_multiple_of(TURNS) {
+                tokio::task::yield_now().await;
+            }
             if let Some(status) = stopped {
                 // What is not essential is still on its way under `async`.
                 self.journal.flush().await.map_err(DriveError::Storage)?;
@@ -200,6 +215,7 @@ impl Driver {
                     self.timers.insert(timer, at);
                 }
                 Effect::Emit(notice) => observer.notice(now, &notice),
+                Effect::Continue => self.has_more = true,
                 Effect::Suspend(status) | Effect::Finish(status) => stopped = Some(status),
             }
         }
@@ -217,22 +233,31 @@ impl Driver {
         Some((checkpoint.inputs, json::canonical_string(&inputs)))
     }
 
-    /// An event that is there already. Whoever watches comes first, so that a busy run can be stopped; then what is
-    /// stored, which lets the run go on; then what is due.
+    /// An event that is there already. Requests to stop come first and then what is due, so that a run that never waits
+    /// for anything can be stopped and ends in time; then what is stored, which lets the run continue.
     fn ready(&mut self) -> Option<Event> {
         if let Ok(wish) = self.control.try_recv() {
             return Some(wish.into());
         }
-        if let Some(written) = self.journal.try_acknowledged() {
-            return Some(written.into());
-        }
         if let Some(timer) = self.due() {
             return Some(Event::TimerFired(timer));
+        }
+        if let Some(written) = self.journal.try_acknowledged() {
+            return Some(written.into());
         }
         if let Some(event) = self.tasks.try_ended() {
             return Some(event);
         }
-        self.tasks.advance()
+        self.begins_next = !self.begins_next;
+        if self.has_more && !self.begins_next {
+            return self.more();
+        }
+        self.tasks.advance().or_else(|| self.more())
+    }
+
+    /// Gives control back to the walker, if it has asked for it.
+    fn more(&mut self) -> Option<Event> {
+        std::mem::take(&mut self.has_more).then_some(Event::Continued)
     }
 
     fn due(&mut self) -> Option<TimerId> {

@@ -9,6 +9,7 @@ use graph_core::parameters;
 use graph_core::schema::InputSchema;
 use graph_core::template::ValueTemplate;
 use graph_core::walker::Graphs;
+use graph_core::work::Meter;
 use serde_json::Value;
 
 use super::{PlanProblem, PlannedId, PlannedNode, Scope};
@@ -78,20 +79,29 @@ pub(super) fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
 
 fn unfit_inputs(params: &ValueTemplate, graph: &Graph) -> Vec<PlanProblem> {
     let Some(schema) = &graph.input_schema else { return Vec::new() };
-    match InputSchema::compile(schema) {
-        Ok(schema) => schema
-            .check_literal(params)
-            .into_iter()
-            .map(|problem| {
-                Error::invalid(format!("its params are not what graph `{}` takes: {problem}", graph.id))
-                    .into()
-            })
-            .collect(),
+    let meter = Meter::of_one_step();
+    match InputSchema::compile(schema, &meter) {
+        Ok(schema) => match schema.check_literal(params, &meter) {
+            Ok(problems) => problems
+                .into_iter()
+                .map(|problem| {
+                    Error::invalid(format!("its params are not what graph `{}` takes: {problem}", graph.id))
+                        .into()
+                })
+                .collect(),
+            Err(exhausted) => {
+                let message = format!(
+                    "its params cannot be checked against what graph `{}` takes: {exhausted}",
+                    graph.id
+                );
+                vec![Error::limit(message).into()]
+            }
+        },
         Err(errors) => {
             let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
             let message =
                 format!("`config_schema` of graph `{}` is not usable: {}", graph.id, reasons.join("; "));
-            vec![Error::invalid(message).into()]
+            vec![Error::limit(message).into()]
         }
     }
 }

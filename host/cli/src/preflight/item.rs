@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use graph_core::graph::{Action, ItemType, Primary};
 use graph_core::schema::InputSchema;
+use graph_core::work::Meter;
 
 use super::inside::Use;
 use super::texts::{self, Texts};
@@ -79,7 +80,7 @@ pub(super) async fn look_at(
     let id = admitted.verified.id();
     if !schemas.contains_key(id) {
         let schema = match components.description(admitted).await {
-            Ok(description) => match InputSchema::compile(&description.params) {
+            Ok(description) => match InputSchema::compile(&description.params, &Meter::of_one_step()) {
                 Ok(schema) => Some(schema),
                 Err(errors) => {
                     let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -97,10 +98,18 @@ pub(super) async fn look_at(
         schemas.insert(id.to_owned(), schema);
     }
     if let Some(Some(schema)) = schemas.get(id) {
-        for problem in schema.check_literal(&action.params) {
-            let message = format!("its params are not what `{id}` takes: {problem}");
-            let help = format!("see what it takes: graph-host inspect {id}");
-            planned.problems.push(Error::invalid(message).help(help).into());
+        let help = format!("see what it takes: graph-host inspect {id}");
+        match schema.check_literal(&action.params, &Meter::of_one_step()) {
+            Ok(problems) => {
+                for problem in problems {
+                    let message = format!("its params are not what `{id}` takes: {problem}");
+                    planned.problems.push(Error::invalid(message).help(help.clone()).into());
+                }
+            }
+            Err(exhausted) => {
+                let message = format!("its params cannot be checked against what `{id}` takes: {exhausted}");
+                planned.problems.push(Error::limit(message).help(help).into());
+            }
         }
     }
 }

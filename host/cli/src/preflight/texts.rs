@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use graph_core::graph::{Action, ItemType, Primary};
 use graph_core::schema::InputSchema;
+use graph_core::work::Meter;
 use serde_json::Value;
 
 use super::{PlanProblem, PlannedId, PlannedNode};
@@ -82,13 +83,21 @@ fn problem(error: TextError) -> Error {
 fn check_params(schema: &Value, action: &Action, id: &str, planned: &mut PlannedNode) {
     let what = format!("{} {} {id}", action.primary.as_str(), action.item_type.as_str());
     let what = what.trim_end();
-    match InputSchema::compile(schema) {
-        Ok(schema) => {
-            for problem in schema.check_literal(&action.params) {
-                let message = format!("its params are not what `{what}` takes: {problem}");
-                planned.problems.push(Error::invalid(message).into());
+    let meter = Meter::of_one_step();
+    match InputSchema::compile(schema, &meter) {
+        Ok(schema) => match schema.check_literal(&action.params, &meter) {
+            Ok(problems) => {
+                for problem in problems {
+                    let message = format!("its params are not what `{what}` takes: {problem}");
+                    planned.problems.push(Error::invalid(message).into());
+                }
             }
-        }
+            Err(exhausted) => {
+                let message =
+                    format!("its params cannot be checked against what `{what}` takes: {exhausted}");
+                planned.problems.push(Error::limit(message).into());
+            }
+        },
         Err(errors) => {
             let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
             let message = format!("what `{what}` takes is not usable: {}", reasons.join("; "));

@@ -61,6 +61,8 @@ pub(super) struct Walk<'r> {
     /// The child runs whose time is yet to be over, in order.
     overdue: Vec<&'r StatusRecord>,
     suspended: Option<Status>,
+    /// The walkers have more to do.
+    has_more: bool,
     /// How often the superstep under way was taken up again.
     resumes: u64,
     /// Attempts were cut short then, which nothing is known of but that they were.
@@ -94,6 +96,7 @@ impl<'r> Walk<'r> {
             answered: BTreeMap::new(),
             overdue: recorded.overdue().iter().collect(),
             suspended: None,
+            has_more: false,
             resumes: 0,
             cut: false,
             differed: false,
@@ -118,7 +121,9 @@ impl<'r> Walk<'r> {
             if self.differed || root.is_some_and(|root| root >= self.end) {
                 return root;
             }
-            let handled = if let Some((id, namespace)) = self.persisted.pop_front() {
+            let handled = if std::mem::take(&mut self.has_more) {
+                self.handle("", Event::Continued)
+            } else if let Some((id, namespace)) = self.persisted.pop_front() {
                 self.handle(&namespace, Event::Persisted(id))
             } else if let Some(spec) = self.hooks.pop_front() {
                 self.hook(&spec, replay)
@@ -231,6 +236,7 @@ impl<'r> Walk<'r> {
             Effect::AbortHook { hook } => self.hooks.retain(|spec| spec.call.activation.task != *hook),
             Effect::SetTimer { timer: timer @ TimerId::Retry { .. }, .. } => self.retries.push_back(timer),
             Effect::Suspend(status) => self.suspended = Some(status),
+            Effect::Continue => self.has_more = true,
             Effect::SetTimer { .. } | Effect::Emit(_) | Effect::Finish(_) => {}
         }
     }

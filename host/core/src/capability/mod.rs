@@ -22,4 +22,5 @@ pub use interface::{InterfaceName, ParseInterfaceError, Provision};
 pub use item::{ItemPattern, ItemPatternError, Specificity};
 pub use manifest::{ItemEntry, Manifest, ManifestMount};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
+pub use read::read_run_limits;
 pub use suggest::{DispatchUse, ItemNeeds, Suggestion, suggest};

@@ -36,25 +36,32 @@ impl Manifest {
             Some(fields) => read_limits(fields, TaskLimits::DEFAULT),
             None => TaskLimits::DEFAULT,
         };
-        let run = fields.fields("run", "`run`").map_or(RunLimits::DEFAULT, |mut fields| {
-            let run = RunLimits {
-                fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.fuel),
-                timeout: positive(&mut fields, "timeout").unwrap_or(RunLimits::DEFAULT.timeout),
-                depth: fields
-                    .u64("depth", 0..=LARGEST_DEPTH)
-                    .and_then(|depth| u32::try_from(depth).ok())
-                    .unwrap_or(RunLimits::DEFAULT.depth),
-                calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(RunLimits::DEFAULT.calls),
-                bytes: fields.size("bytes").unwrap_or(RunLimits::DEFAULT.bytes),
-            };
-            fields.finish();
-            run
-        });
+        let run = fields.fields("run", "`run`").map_or(RunLimits::DEFAULT, read_run_limits);
         let items = fields.filled("items").and_then(|node| node.mapping("`items`", problems));
         let items = items.map_or_else(Vec::new, |entries| read_items(entries.iter(), limits, base, problems));
         fields.finish();
         Some(Self { dispatch, items, limits, run, ..Self::default() })
     }
+}
+
+/// Reads what a whole run may use up, as under `run:` of a manifest; what is not given is at its default.
+pub fn read_run_limits(mut fields: Fields<'_>) -> RunLimits {
+    let run = RunLimits {
+        fuel: fields.u64("fuel", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.fuel),
+        timeout: positive(&mut fields, "timeout").unwrap_or(RunLimits::DEFAULT.timeout),
+        depth: fields
+            .u64("depth", 0..=LARGEST_DEPTH)
+            .and_then(|depth| u32::try_from(depth).ok())
+            .unwrap_or(RunLimits::DEFAULT.depth),
+        calls: fields.u64("calls", 0..=u64::MAX).unwrap_or(RunLimits::DEFAULT.calls),
+        bytes: fields.size("bytes").unwrap_or(RunLimits::DEFAULT.bytes),
+        steps: fields.u64("steps", 1..=u64::MAX).unwrap_or(RunLimits::DEFAULT.steps),
+        state: size(&mut fields, "state").unwrap_or(RunLimits::DEFAULT.state),
+        results: size(&mut fields, "results").unwrap_or(RunLimits::DEFAULT.results),
+        stored: size(&mut fields, "stored").unwrap_or(RunLimits::DEFAULT.stored),
+    };
+    fields.finish();
+    run
 }
 
 fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {

@@ -5,98 +5,153 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::{Condition, Node, Op, Test};
-use crate::json::{compare_numbers, equal};
+use crate::json::{compare_numbers, equal_metered};
 use crate::template::{Path, Scope, kind};
+use crate::work::rates::{BYTE, LOOKUP, VALUE};
+use crate::work::{Exhausted, Meter};
+
+/// How many warnings are kept. What would be one more is left out.
+pub const MAX_WARNINGS: usize = 64;
 
 impl Condition {
     /// Whether the condition holds. A path that leads nowhere is null. A comparison that makes no sense for the types
-    /// it meets is false and adds a warning.
-    pub fn evaluate(&self, scope: &Scope<'_>, warnings: &mut Vec<String>) -> bool {
-        holds(&self.node, scope, warnings)
+    /// it meets is false and adds a warning, while `warnings` has fewer than [`MAX_WARNINGS`].
+    ///
+    /// Charges [`LOOKUP`] for each test and each group of tests that is decided, what paths cost
+    /// ([`Scope::resolve`]), and what is compared: [`LOOKUP`] for each pair of values and [`BYTE`] for each byte of text.
+    pub fn evaluate(
+        &self,
+        scope: &Scope<'_>,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<bool, Exhausted> {
+        Evaluation { scope, warnings, meter }.holds(&self.node)
     }
 }
 
-fn holds(node: &Node, scope: &Scope<'_>, warnings: &mut Vec<String>) -> bool {
-    match node {
-        Node::Always => true,
-        Node::All(nodes) => nodes.iter().all(|node| holds(node, scope, warnings)),
-        Node::Any(nodes) => nodes.iter().any(|node| holds(node, scope, warnings)),
-        Node::Not(node) => !holds(node, scope, warnings),
-        Node::Test(path, test) => {
-            let found = scope.resolve(path);
-            passes(path, test, found.as_deref().unwrap_or(&Value::Null), warnings)
-        }
-    }
+struct Evaluation<'e, 'a> {
+    scope: &'e Scope<'a>,
+    warnings: &'e mut Vec<String>,
+    meter: &'e Meter,
 }
 
-fn passes(path: &Path, test: &Test, actual: &Value, warnings: &mut Vec<String>) -> bool {
-    match test {
-        Test::Exists => !actual.is_null(),
-        Test::In(values) => values.iter().any(|value| equal(actual, value)),
-        Test::Regex(regex) => match actual {
-            Value::String(subject) => regex.is_match(subject),
-            other => {
-                warn(path, "regex", other, "text", warnings);
-                false
+impl Evaluation<'_, '_> {
+    fn holds(&mut self, node: &Node) -> Result<bool, Exhausted> {
+        self.meter.charge(LOOKUP)?;
+        match node {
+            Node::Always => Ok(true),
+            Node::All(nodes) => {
+                for node in nodes {
+                    if !self.holds(node)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
             }
-        },
-        Test::Compare(Op::Eq, value) => equal(actual, value),
-        Test::Compare(Op::Ne, value) => !equal(actual, value),
-        Test::Compare(Op::Contains, value) => contains(path, actual, value, warnings),
-        Test::Compare(op, value) => {
-            let Some(order) = order(actual, value) else {
-                warn(path, op.as_str(), actual, kind(value), warnings);
-                return false;
-            };
-            match op {
-                Op::Gt => order == Ordering::Greater,
-                Op::Gte => order != Ordering::Less,
-                Op::Lt => order == Ordering::Less,
-                Op::Lte => order != Ordering::Greater,
-                // Decided above, or held as another kind of test.
-                Op::Eq | Op::Ne | Op::In | Op::Contains | Op::Regex | Op::Exists => false,
+            Node::Any(nodes) => {
+                for node in nodes {
+                    if self.holds(node)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Node::Not(node) => self.holds(node).map(|holds| !holds),
+            Node::Test(path, test) => {
+                let found = self.scope.resolve(path, self.meter)?;
+                self.passes(path, test, found.as_deref().unwrap_or(&Value::Null))
             }
         }
     }
-}
 
-/// Numbers by value, text by code points; nothing else has an order.
-fn order(a: &Value, b: &Value) -> Option<Ordering> {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => Some(compare_numbers(a, b)),
-        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
-        _ => None,
+    fn passes(&mut self, path: &Path, test: &Test, actual: &Value) -> Result<bool, Exhausted> {
+        match test {
+            Test::Exists => Ok(!actual.is_null()),
+            Test::In(values) => self.has(values, actual),
+            Test::Regex(pattern) => match actual {
+                Value::String(subject) => pattern.is_match(subject, self.meter),
+                other => self.warn(path, "regex", other, "text"),
+            },
+            Test::Compare(Op::Eq, value) => equal_metered(actual, value, self.meter),
+            Test::Compare(Op::Ne, value) => equal_metered(actual, value, self.meter).map(|equal| !equal),
+            Test::Compare(Op::Contains, value) => self.contains(path, actual, value),
+            Test::Compare(op, value) => {
+                let Some(order) = self.order(actual, value)? else {
+                    return self.warn(path, op.as_str(), actual, kind(value));
+                };
+                Ok(match op {
+                    Op::Gt => order == Ordering::Greater,
+                    Op::Gte => order != Ordering::Less,
+                    Op::Lt => order == Ordering::Less,
+                    Op::Lte => order != Ordering::Greater,
+                    // Decided above, or held as another kind of test.
+                    Op::Eq | Op::Ne | Op::In | Op::Contains | Op::Regex | Op::Exists => false,
+                })
+            }
+        }
     }
-}
 
-fn contains(path: &Path, actual: &Value, part: &Value, warnings: &mut Vec<String>) -> bool {
-    match (actual, part) {
-        (Value::Array(items), part) => items.iter().any(|item| equal(item, part)),
-        (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
-        (Value::Object(fields), Value::String(key)) => fields.contains_key(key),
-        // Null holds nothing, which is no mistake: the value may not be there yet.
-        (Value::Null, _) => false,
-        (Value::String(_) | Value::Object(_), part) => {
-            warn(path, "contains", actual, kind(part), warnings);
-            false
+    fn has(&self, values: &[Value], wanted: &Value) -> Result<bool, Exhausted> {
+        for value in values {
+            if equal_metered(value, wanted, self.meter)? {
+                return Ok(true);
+            }
         }
-        (actual, _) => {
-            warn(path, "contains", actual, "text, a list or an object", warnings);
-            false
+        Ok(false)
+    }
+
+    /// Numbers by value, text by code points; nothing else has an order.
+    fn order(&self, a: &Value, b: &Value) -> Result<Option<Ordering>, Exhausted> {
+        Ok(match (a, b) {
+            (Value::Number(a), Value::Number(b)) => Some(compare_numbers(a, b)),
+            (Value::String(a), Value::String(b)) => {
+                self.meter.charge_each(a.len().min(b.len()), BYTE)?;
+                Some(a.cmp(b))
+            }
+            _ => None,
+        })
+    }
+
+    fn contains(&mut self, path: &Path, actual: &Value, part: &Value) -> Result<bool, Exhausted> {
+        match (actual, part) {
+            (Value::Array(items), part) => self.has(items, part),
+            (Value::String(text), Value::String(part)) => {
+                // The search is linear in both.
+                self.meter.charge_each(text.len(), BYTE)?;
+                self.meter.charge_each(part.len(), BYTE)?;
+                Ok(text.contains(part.as_str()))
+            }
+            (Value::Object(fields), Value::String(key)) => {
+                self.meter.charge(LOOKUP)?;
+                self.meter.charge_each(key.len(), BYTE)?;
+                Ok(fields.contains_key(key))
+            }
+            // Null holds nothing, which is no mistake: the value may not be there yet.
+            (Value::Null, _) => Ok(false),
+            (Value::String(_) | Value::Object(_), part) => self.warn(path, "contains", actual, kind(part)),
+            (actual, _) => self.warn(path, "contains", actual, "text, a list or an object"),
         }
     }
-}
 
-fn warn(path: &Path, op: &str, actual: &Value, wanted: &str, warnings: &mut Vec<String>) {
-    let warning = match op {
-        "regex" => format!("`regex` is false: `{path}` is {}, not {wanted}", kind(actual)),
-        "contains" if matches!(actual, Value::String(_) | Value::Object(_)) => {
-            format!("`contains` is false: `{path}` is {}, which cannot contain {wanted}", kind(actual))
+    /// Adds a warning. What is warned of does not hold.
+    fn warn(&mut self, path: &Path, op: &str, actual: &Value, wanted: &str) -> Result<bool, Exhausted> {
+        if self.warnings.len() >= MAX_WARNINGS {
+            return Ok(false);
         }
-        "contains" => format!("`contains` is false: `{path}` is {}, not {wanted}", kind(actual)),
-        op => format!("`{op}` is false: `{path}` is {}, which has no order with {wanted}", kind(actual)),
-    };
-    if !warnings.contains(&warning) {
-        warnings.push(warning);
+        // The text is written, and compared with those that are there.
+        self.meter.charge(2 * VALUE)?;
+        self.meter.charge_each(path.as_str().len(), BYTE)?;
+        let warning = match op {
+            "regex" => format!("`regex` is false: `{path}` is {}, not {wanted}", kind(actual)),
+            "contains" if matches!(actual, Value::String(_) | Value::Object(_)) => {
+                format!("`contains` is false: `{path}` is {}, which cannot contain {wanted}", kind(actual))
+            }
+            "contains" => format!("`contains` is false: `{path}` is {}, not {wanted}", kind(actual)),
+            op => format!("`{op}` is false: `{path}` is {}, which has no order with {wanted}", kind(actual)),
+        };
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+        Ok(false)
     }
 }

@@ -4,11 +4,12 @@ mod evaluate;
 mod parse;
 mod text;
 
-use regex::Regex;
 use serde_json::Value;
 
 use crate::template::Path;
+use crate::work::Pattern;
 
+pub use evaluate::MAX_WARNINGS;
 pub use parse::{ConditionSyntaxError, MAX_CONDITION_DEPTH};
 
 /// A parsed condition. Its `Display` is a short text for pictures and messages, such as `state.n > 10`.
@@ -32,7 +33,7 @@ enum Test {
     /// `eq`, `ne`, `contains` and the orderings.
     Compare(Op, Value),
     In(Vec<Value>),
-    Regex(Regex),
+    Regex(Pattern),
     Exists,
 }
 

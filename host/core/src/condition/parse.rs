@@ -1,16 +1,13 @@
 //! Reading conditions.
 
-use regex::RegexBuilder;
 use serde_json::{Map, Value};
 
 use super::{Condition, Node, Op, Test};
 use crate::template::Path;
+use crate::work::{PatternBudget, PatternError};
 
 /// How deeply `any`, `all` and `not` may nest.
 pub const MAX_CONDITION_DEPTH: usize = 64;
-
-/// The most memory that a compiled pattern may take, in bytes.
-const REGEX_SIZE: usize = 1 << 20;
 
 /// A value is not a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,19 +22,28 @@ pub struct ConditionSyntaxError {
 }
 
 impl Condition {
-    /// Reads a condition.
+    /// Reads a condition that stands alone.
     pub fn from_json(value: &Value) -> Result<Self, ConditionSyntaxError> {
-        Reader { pointer: Vec::new() }.condition(value).map(|node| Self { node })
+        Self::from_json_within(value, &mut PatternBudget::of_one_document())
+    }
+
+    /// Reads one of the conditions of a document, whose patterns have one budget.
+    pub fn from_json_within(
+        value: &Value,
+        patterns: &mut PatternBudget,
+    ) -> Result<Self, ConditionSyntaxError> {
+        Reader { pointer: Vec::new(), patterns }.condition(value).map(|node| Self { node })
     }
 }
 
-struct Reader {
+struct Reader<'b> {
     pointer: Vec<String>,
+    patterns: &'b mut PatternBudget,
 }
 
 type Read<T> = Result<T, ConditionSyntaxError>;
 
-impl Reader {
+impl Reader<'_> {
     fn fail<T>(&self, message: impl Into<String>, help: impl Into<String>) -> Read<T> {
         let help = Some(help.into()).filter(|help| !help.is_empty());
         Err(ConditionSyntaxError { message: message.into(), help, pointer: self.pointer.clone() })
@@ -205,14 +211,17 @@ impl Reader {
         let Value::String(pattern) = value else {
             return self.fail("the value of `regex` is a pattern", "such as `value: \"^draft-[0-9]+$\"`");
         };
-        match RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build() {
-            Ok(regex) => Ok(Test::Regex(regex)),
-            Err(regex::Error::CompiledTooBig(_)) => {
+        match self.patterns.compile(pattern) {
+            Ok(pattern) => Ok(Test::Regex(pattern)),
+            Err(PatternError::TooLarge) => {
                 self.fail("the pattern is too large", "repeat less, or test a shorter pattern")
             }
-            Err(error) => {
+            Err(PatternError::Together) => self.fail(
+                "the patterns of the document are too large together",
+                "use fewer patterns, or shorter ones; `in` and `contains` need none",
+            ),
+            Err(PatternError::Syntax(text)) => {
                 // The library's text ends with the reason, behind the pattern and a marker line.
-                let text = error.to_string();
                 let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 self.fail(
                     format!("the pattern cannot be read: {reason}"),
@@ -224,6 +233,10 @@ impl Reader {
 }
 
 fn nearest<const N: usize>(word: &str, known: [&str; N]) -> Option<String> {
+    // To compare takes time and memory with the product of the lengths.
+    if word.len() > 64 {
+        return None;
+    }
     known
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(candidate, &word.to_lowercase()), candidate))

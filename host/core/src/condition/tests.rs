@@ -5,12 +5,15 @@ use serde_json::json;
 use super::*;
 use crate::json::any_json;
 use crate::template::{Root, Scope};
+use crate::work::rates::{BYTE, LOOKUP, STEP, VALUE};
+use crate::work::{Exhausted, Meter};
 
 fn decide(condition: &Value, state: &Value) -> (bool, Vec<String>) {
     let mut warnings = Vec::new();
     let condition = Condition::from_json(condition).unwrap();
-    let holds = condition.evaluate(&Scope::new().with("state", Root::Value(state)), &mut warnings);
-    (holds, warnings)
+    let scope = Scope::new().with("state", Root::Value(state));
+    let holds = condition.evaluate(&scope, &mut warnings, &Meter::of_one_step());
+    (holds.unwrap(), warnings)
 }
 
 fn holds(condition: &Value, state: &Value) -> bool {
@@ -110,6 +113,69 @@ fn regular_expressions_search() {
     );
     // What backtracks for ages elsewhere.
     assert!(!op("regex", &json!("a".repeat(50_000) + "!"), &json!("^(a+)+$")));
+}
+
+/// What deciding a condition costs, where nothing but the step bounds it.
+fn cost(condition: &Value, state: &Value) -> (Result<bool, Exhausted>, u64) {
+    cost_within(STEP, condition, state)
+}
+
+fn cost_within(fuel: u64, condition: &Value, state: &Value) -> (Result<bool, Exhausted>, u64) {
+    let condition = Condition::from_json(condition).unwrap();
+    let meter = Meter::new(fuel);
+    let scope = Scope::new().with("state", Root::Value(state));
+    (condition.evaluate(&scope, &mut Vec::new(), &meter), meter.spent())
+}
+
+#[test]
+fn each_test_is_charged() {
+    let state = json!({"n": 1, "s": "abcd", "l": [1, 2, 3], "o": {"k": 1}});
+    let test = 3 * LOOKUP + "state.n".len() as u64 * BYTE;
+    let of = |path: &str, op: &str, value: Value| json!({"path": path, "op": op, "value": value});
+    for (condition, fuel) in [
+        (json!({}), LOOKUP),
+        (json!({"all": [{}, {"not": {}}, {}]}), 4 * LOOKUP),
+        (json!({"path": "state.n", "op": "exists"}), test),
+        (of("state.n", "eq", json!(2)), test + LOOKUP),
+        (of("state.n", "gt", json!(2)), test),
+        (of("state.s", "lt", json!("b")), test + 1),
+        (of("state.s", "eq", json!("abcx")), test + LOOKUP + 4),
+        (of("state.s", "in", json!(["x", "y", "abcd", "z"])), test + 3 * LOOKUP + 4),
+        (of("state.s", "contains", json!("cd")), test + 4 + 2),
+        (of("state.l", "contains", json!(2)), test + 2 * LOOKUP),
+        (of("state.o", "contains", json!("k")), test + LOOKUP + 1),
+        (of("state.n", "gt", json!("x")), test + 2 * VALUE + 7),
+        (of("state.s", "regex", json!("^abcd$")), test + 5 * Pattern::compile("^abcd$").unwrap().states()),
+    ] {
+        assert_eq!(cost(&condition, &state).1, fuel, "{condition}");
+    }
+}
+
+#[test]
+fn what_costs_more_than_there_is_is_refused() {
+    const FUEL: u64 = 1_600_000;
+    let text = "ab".repeat(usize::try_from(FUEL).unwrap() / 4);
+    let state = json!({"s": text, "l": vec![1; 1 << 15]});
+    for condition in [
+        json!({"all": vec![json!({"path": "state.s", "value": text}); 3]}),
+        json!({"all": vec![json!({"path": "state.s", "op": "lte", "value": text}); 3]}),
+        json!({"any": vec![json!({"path": "state.s", "op": "contains", "value": "x"}); 3]}),
+        json!({"any": vec![json!({"path": "state.l", "op": "contains", "value": 2}); 3]}),
+        json!({"path": "state.s", "op": "regex", "value": "(a|b){20}c"}),
+        json!({"all": vec![json!({"path": "state", "value": state}); 2]}),
+    ] {
+        let refused = (Err(Exhausted::Fuel), FUEL);
+        assert_eq!(cost_within(FUEL, &condition, &state), refused, "{:.60}", condition.to_string());
+    }
+}
+
+#[test]
+fn warnings_are_kept_up_to_a_number() {
+    let tests: Vec<_> =
+        (0..1_000).map(|n| json!({"path": format!("state.k{n}"), "op": "gt", "value": 1})).collect();
+    let (holds, warnings) = decide(&json!({"any": tests}), &json!({}));
+    assert!(!holds);
+    assert_eq!(warnings.len(), MAX_WARNINGS);
 }
 
 #[test]

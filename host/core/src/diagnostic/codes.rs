@@ -370,7 +370,8 @@ Write `${state.count}`.";
 
     when: { path: state.n, op: equals, value: 3 }
 
-Correct the condition; patterns of `regex` must be valid.";
+Correct the condition; patterns of `regex` must be valid. A pattern may have 4 KiB, and 1 MiB once it is compiled; all patterns of a
+document may have 8 MiB together once they are compiled, each counted with 16 KiB at least.";
     CONDITION_ROOT = "GH0404", "a condition reads something that is not there",
 "An edge's condition reads `state`, `result` or `inputs`.
 

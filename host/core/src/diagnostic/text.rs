@@ -66,6 +66,10 @@ fn shortened(text: String, most: usize) -> String {
     }
 }
 
+/// What [`nearest`] may compare, as the sum of the products of the lengths: hundreds of names of common length. A document
+/// can hold hundreds of misspelt names and a thousand long candidates for each.
+const MOST_COMPARED: usize = 100_000;
+
 /// The candidate that a misspelt name most likely means, if one is near enough to be worth naming.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // Comparing costs the product of the lengths: nobody misspells a name of more than 64 characters by accident.
@@ -73,10 +77,15 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         return None;
     }
     let folded = name.to_lowercase().replace('-', "_");
+    let mut left = MOST_COMPARED;
     candidates
         .into_iter()
         .take(1000)
         .filter(|candidate| candidate.len() <= 64)
+        .take_while(|candidate| {
+            left = left.saturating_sub((name.len() + 2) * (candidate.len() + 2));
+            left > 0
+        })
         .map(|candidate| {
             let other = candidate.to_lowercase().replace('-', "_");
             (strsim::damerau_levenshtein(&folded, &other), candidate)
@@ -107,5 +116,19 @@ mod tests {
         assert_eq!(nearest("max-steps", ["max_steps", "max_total_steps"]), Some("max_steps"));
         assert_eq!(nearest("zebra", ["next", "nodes"]), None);
         assert_eq!(nearest("a", ["b"]), Some("b"));
+        let many: Vec<String> = (0..400).map(|n| format!("node_{n:05}")).collect();
+        assert_eq!(nearest("nodes_00399", many.iter().map(String::as_str)), Some("node_00399"));
+    }
+
+    #[test]
+    fn the_comparisons_are_bounded() {
+        let long: Vec<String> = (0..1_000).map(|n| format!("{n:064}")).collect();
+        let looked_at = std::cell::Cell::new(0_usize);
+        let counted = long.iter().map(|name| {
+            looked_at.set(looked_at.get() + 1);
+            name.as_str()
+        });
+        nearest(&"x".repeat(64), counted);
+        assert!(looked_at.get() < 30, "{}", looked_at.get());
     }
 }

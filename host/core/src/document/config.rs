@@ -1,5 +1,6 @@
 //! The keys of `config`.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,7 +156,7 @@ fn reader<'n>(
         );
         keys.extend(node.get("collect").and_then(Node::as_text));
     }
-    Reader { text, problems, names, barriers, keys }
+    Reader { text, problems, names, barriers, keys, patterns: RefCell::default() }
 }
 
 /// `start`: a node, a send, or a list of both.

@@ -1,5 +1,6 @@
 //! Hooks as documents: the `hooks` of a graph, and the documents of the project and of the user.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -59,8 +60,14 @@ pub fn load_hooks(source_name: &str, text: &str, layer: HookLayer) -> Result<Loa
 /// Reads a list of hooks that stands in another document, whose text is `text`. Problems are reported; what is wrong
 /// is left out.
 pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Problems) -> Vec<Hook> {
-    let reader =
-        Reader { text, problems, names: BTreeMap::new(), barriers: BTreeSet::new(), keys: BTreeSet::new() };
+    let reader = Reader {
+        text,
+        problems,
+        names: BTreeMap::new(),
+        barriers: BTreeSet::new(),
+        keys: BTreeSet::new(),
+        patterns: RefCell::default(),
+    };
     if node.is_null() { Vec::new() } else { list(node, layer, &reader) }
 }
 

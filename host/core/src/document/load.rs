@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
 use crate::graph::Graph;
 use crate::json::digest;
 use crate::schema::InputSchema;
+use crate::work::Meter;
 use crate::yaml::{self, Fields, Node, Yaml};
 
 /// The executors whose graphs this host walks.
@@ -156,7 +157,7 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
 }
 
 fn check_schema(node: &Node, schema: &Value, problems: &Problems) {
-    for error in InputSchema::compile(schema).err().into_iter().flatten() {
+    for error in InputSchema::compile(schema, &Meter::of_one_step()).err().into_iter().flatten() {
         let place = node.descend(&error.pointer).span.first_line();
         let message = format!("`config_schema` is not a usable JSON Schema: {}", error.message);
         problems.push(Diagnostic::error(codes::SCHEMA_INVALID, place, message));

@@ -1,5 +1,6 @@
 //! The keys of a node.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::config::limits;
@@ -359,7 +360,9 @@ fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
             .into_iter()
             .filter_map(|(text, node)| {
                 let found = Category::parse(text);
-                if found.is_none() {
+                if found.is_none() && problems.is_full() {
+                    // A further problem is dropped.
+                } else if found.is_none() {
                     let names = || Category::ALL.into_iter().map(Category::as_str);
                     let message = format!("`retry_on` cannot be `{}`", excerpt(text));
                     let help = match nearest(text, names()) {
@@ -400,11 +403,12 @@ fn wait_for<'n>(node: &'n Node, name: &str, reader: &Reader<'n>) -> Vec<crate::g
         }
     };
     let mut found = Vec::with_capacity(items.len());
+    let mut seen = BTreeSet::new();
     for item in items {
         let Some(index) = reader.node_named(item, "`wait_for`") else { continue };
         if item.as_text() == Some(name) {
             item.out_of_range("a node cannot wait for itself", "another node", reader.problems);
-        } else if found.contains(&index) {
+        } else if !seen.insert(index) {
             let message = format!("`wait_for` names `{}` twice", item.as_text().unwrap_or_default());
             reader.problems.push(Diagnostic::warning(codes::DUPLICATE_TARGET, item.span, message));
         } else {

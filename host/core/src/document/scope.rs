@@ -1,5 +1,6 @@
 //! Names, templates and conditions: what may be named and read where.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::condition::Condition;
@@ -7,6 +8,7 @@ use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt, neares
 use crate::graph::NodeIndex;
 use crate::id::{self, IdError};
 use crate::template::{TemplateSyntaxError, ValueTemplate};
+use crate::work::PatternBudget;
 use crate::yaml::{Node, Yaml};
 
 /// What every part of a document is read with.
@@ -20,6 +22,8 @@ pub(super) struct Reader<'n> {
     pub(super) barriers: BTreeSet<NodeIndex>,
     /// The state keys that the document mentions.
     pub(super) keys: BTreeSet<&'n str>,
+    /// What the patterns of its conditions may take together.
+    pub(super) patterns: RefCell<PatternBudget>,
 }
 
 /// State keys that are not the graph's to write.
@@ -155,16 +159,16 @@ impl<'n> Reader<'n> {
         variable: Option<&str>,
     ) -> bool {
         let mut sound = true;
-        for used in template.paths() {
+        template.each_path(&mut |used| {
             let root = used.path.root();
             if roots.contains(&root) || variable == Some(root) {
-                continue;
+                return;
             }
             sound = false;
             if self.problems.is_full() {
-                break;
+                return;
             }
-            let leaf = node.descend(&used.pointer);
+            let leaf = node.descend(used.pointer);
             let written = used.path.as_str();
             let place = leaf
                 .as_text()
@@ -177,7 +181,7 @@ impl<'n> Reader<'n> {
                 root,
                 roots.iter().copied().chain(variable),
             );
-        }
+        });
         sound
     }
 
@@ -207,7 +211,8 @@ impl<'n> Reader<'n> {
 
     /// A condition, which reads only `roots` if they are given.
     pub(super) fn condition(&self, node: &Node, roots: Option<&[&str]>) -> Option<Condition> {
-        let condition = match Condition::from_json(&node.to_json()) {
+        let read = Condition::from_json_within(&node.to_json(), &mut self.patterns.borrow_mut());
+        let condition = match read {
             Ok(condition) => condition,
             Err(error) => {
                 let place = node.descend(&error.pointer).span.first_line();
@@ -225,6 +230,10 @@ impl<'n> Reader<'n> {
                 continue;
             }
             sound = false;
+            // The place is looked for in the whole condition.
+            if self.problems.is_full() {
+                break;
+            }
             let place = find_text(node, path.as_str()).map_or(node.span.first_line(), |node| node.span);
             let known = roots.unwrap_or_default().iter().copied();
             self.unknown_root(codes::CONDITION_ROOT, place, path.as_str(), path.root(), known);

@@ -395,6 +395,15 @@ fn hostile_documents_are_refused_in_bounded_time() {
     };
     let chain: Vec<_> = (0..30_000).map(|at| format!("    n{at}: {{ next: n{} }}\n", at + 1)).collect();
     let chain = chain.concat();
+    let names = (0..40_000).map(|at| format!("n{at}, ")).collect::<Vec<_>>().concat();
+    let keys = (0..45_000).map(|at| format!("k{at}: 1, ")).collect::<Vec<_>>().concat();
+    let condition = |condition: &str| nodes(1, &format!("{{ next: [{{ to: n0, when: {condition} }}] }}"));
+    let near = |named: usize, wrong: usize| {
+        let known = (0..named).map(|at| format!("    a{at:063}: {{}}\n")).collect::<Vec<_>>().concat();
+        let unknown =
+            (0..wrong).map(|at| format!("    b{at}: {{ next: b{at:063} }}\n")).collect::<Vec<_>>().concat();
+        format!("tool_type: graph\nconfig:\n  start: b0\n  nodes:\n{known}{unknown}")
+    };
     for (name, text) in [
         ("unknown targets", nodes(30_000, "{ next: nowhere }")),
         ("unknown keys", nodes(30_000, "{ nxt: n0 }")),
@@ -402,6 +411,61 @@ fn hostile_documents_are_refused_in_bounded_time() {
         ("edges", nodes(200, &format!("{{ next: [{}] }}", "n0, ".repeat(900)))),
         ("a chain", format!("tool_type: graph\nconfig:\n  start: n0\n  nodes:\n{chain}    n30000: {{}}\n")),
         ("long names", nodes(1, &format!("{{ {}: 1 }}", "x".repeat(900)))),
+        ("long names that are nearly right", near(1_000, 300)),
+        ("bad choices", nodes(30_000, "{ type: deflaut }")),
+        (
+            "a long pipe",
+            nodes(1, &format!("{{ assign: {{ a: \"${{state.a | {}}}\" }} }}", "x".repeat(1 << 20))),
+        ),
+        (
+            "a long operator",
+            condition(&format!("{{ path: state.a, op: {}, value: 1 }}", "x".repeat(1 << 20))),
+        ),
+        ("unknown roots", condition(&format!("{{ any: [{}] }}", "{ path: b.c, value: 1 }, ".repeat(40_000)))),
+        ("one key twice", nodes(1, &format!("{{ assign: {{ {} }} }}", "a: 1, ".repeat(90_000)))),
+        ("keys twice", nodes(1, &format!("{{ assign: {{ {keys}{keys} }} }}"))),
+        ("a wide barrier", format!("{}    all: {{ wait_for: [{names}{names}] }}\n", nodes(40_000, "{}"))),
+        (
+            "a long key",
+            nodes(
+                1,
+                &format!(
+                    "{{ assign: {{ a: {{ {}: [{}] }} }} }}",
+                    "k".repeat(1 << 20),
+                    "\"${state.b}\", ".repeat(150_000)
+                ),
+            ),
+        ),
+        (
+            "many paths in a text",
+            nodes(1, &format!("{{ assign: {{ a: \"{}\" }} }}", "${b.c}".repeat(1 << 20))),
+        ),
+        (
+            "one line",
+            format!(
+                "{{ tool_type: graph, config: {{ start: a, nodes: {{ a: {{ assign: {{ a: [{}] }} }} }} }} }}",
+                "1, ".repeat(190_000)
+            ),
+        ),
+        (
+            "one line that is not ASCII",
+            format!(
+                "{{ tool_type: graph, config: {{ start: a, nodes: {{ a: {{ assign: {{ a: [{}] }} }} }} }} }}",
+                "'é', ".repeat(190_000)
+            ),
+        ),
+        (
+            "nested escapes",
+            nodes(
+                1,
+                &format!(
+                    "{{ assign: {{ a: {}{}{} }} }}",
+                    "[".repeat(55),
+                    "\"$${\", ".repeat(190_000),
+                    "]".repeat(55)
+                ),
+            ),
+        ),
         ("a long unknown target", nodes(1, &format!("{{ next: \"{}\" }}", "x".repeat(1 << 20)))),
     ] {
         let start = Instant::now();
@@ -415,6 +479,39 @@ fn hostile_documents_are_refused_in_bounded_time() {
             );
         }
     }
+}
+
+/// A document has room for ten thousand patterns that each take a megabyte once they are compiled.
+#[test]
+fn the_patterns_of_a_document_are_bounded_together() {
+    let edges = |count: usize, pattern: &dyn Fn(usize) -> String| {
+        let edge =
+            |at| format!("{{ to: a, when: {{ path: state.x, op: regex, value: '{}' }} }}, ", pattern(at));
+        (0..count).map(edge).collect::<Vec<_>>().concat()
+    };
+    let graph = |edges: &str, hooks: &str| {
+        format!(
+            "tool_type: graph\nconfig:\n  start: a\n  nodes: {{ a: {{ next: [{edges}{{ to: [] }}] }} }}\n  hooks: [{hooks}]\n"
+        )
+    };
+    let start = Instant::now();
+    for text in [
+        graph(&edges(10_000, &|at| format!("{at}[a-z]{{4000}}")), ""),
+        graph(&edges(10_000, &|at| format!("{at}\\w{{30}}")), ""),
+        graph(&edges(10_000, &|at| format!("(?i){at}{}", "\\w".repeat(40))), ""),
+        graph(
+            &edges(300, &|at| format!("^{at}$")),
+            &(0..300)
+                .map(|at| format!("{{ event: after_step, condition: {{ path: node, op: regex, value: '{at}' }}, action: {{ retry: true }} }}, "))
+                .collect::<Vec<_>>().concat(),
+        ),
+    ] {
+        let problems = refused(&text);
+        let over: Vec<_> = problems.iter().filter(|problem| problem.message().contains("too large together")).collect();
+        assert!(!over.is_empty() && over.iter().all(|problem| problem.code().id() == "GH0403"), "{}", shown(&problems));
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    loaded(&graph(&edges(200, &|at| format!("^{at}[a-z]+@[0-9]{{2,4}}$")), ""));
 }
 
 proptest! {

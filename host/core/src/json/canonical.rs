@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 use crate::digest::{Digest, DomainHasher};
+use crate::work::rates::{BYTE, VALUE};
+use crate::work::{Exhausted, Meter};
 
 /// Where canonical text goes: a `String`, or the bytes of a `Vec<u8>`.
 pub trait Sink {
@@ -52,6 +54,63 @@ pub fn write_canonical(value: &Value, out: &mut impl Sink) {
             out.push("]");
         }
         Value::Object(fields) => write_object(fields, out),
+    }
+}
+
+/// The length of a value's canonical text ([`canonical_string`]) in bytes, found without writing it. Charges what it
+/// costs to write the text: [`VALUE`] for each value and [`BYTE`] for each byte of the text.
+pub fn canonical_length(value: &Value, meter: &Meter) -> Result<usize, Exhausted> {
+    meter.charge(VALUE)?;
+    let own = match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => number_length(number),
+        Value::String(text) => return text_length(text, meter),
+        Value::Array(items) => {
+            // Brackets, and a comma between any two.
+            let own = 2 + items.len().saturating_sub(1);
+            meter.charge_each(own, BYTE)?;
+            return items.iter().try_fold(own, |sum, item| Ok(sum + canonical_length(item, meter)?));
+        }
+        Value::Object(fields) => {
+            // As for a list, and a colon in each field.
+            let own = 2 + fields.len().saturating_sub(1) + fields.len();
+            meter.charge_each(own, BYTE)?;
+            return fields.iter().try_fold(own, |sum, (key, field)| {
+                Ok(sum + text_length(key, meter)? + canonical_length(field, meter)?)
+            });
+        }
+    };
+    meter.charge_each(own, BYTE)?;
+    Ok(own)
+}
+
+fn text_length(text: &str, meter: &Meter) -> Result<usize, Exhausted> {
+    meter.charge_each(text.len() + 2, BYTE)?;
+    let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    // Most text has nothing to escape, and to find that out is much faster than to add up.
+    if !text.as_bytes().iter().fold(false, |any, byte| any | escaped(byte)) {
+        return Ok(text.len() + 2);
+    }
+    let more = |byte: &u8| match byte {
+        b'"' | b'\\' => 1,
+        0..0x20 => CONTROL[usize::from(*byte)].len() - 1,
+        _ => 0,
+    };
+    let more: usize = text.as_bytes().iter().map(more).sum();
+    meter.charge_each(more, BYTE)?;
+    Ok(text.len() + 2 + more)
+}
+
+fn number_length(number: &Number) -> usize {
+    let digits = |number: u64| number.checked_ilog10().map_or(1, |log| log as usize + 1);
+    if let Some(number) = number.as_u64() {
+        digits(number)
+    } else if let Some(number) = number.as_i64() {
+        1 + digits(number.unsigned_abs())
+    } else {
+        let float = number.as_f64().unwrap_or_default();
+        ryu_js::Buffer::new().format_finite(float).len()
     }
 }
 
@@ -222,7 +281,29 @@ mod tests {
         assert_ne!(digest("x", &value), digest("x", &json!({"a": 2})));
     }
 
+    #[test]
+    fn the_length_is_known_before_the_text_is_written() {
+        let texts = ["", "a", "é", "\"\\", "\u{1}\n\u{7f}\u{1f}", "\u{1f600}"];
+        let numbers =
+            [json!(0), json!(9), json!(10), json!(-1), json!(i64::MIN), json!(u64::MAX), json!(-0.0)];
+        for value in texts.map(Value::from).into_iter().chain(numbers) {
+            let meter = Meter::of_one_step();
+            let text = canonical_string(&value);
+            assert_eq!(canonical_length(&value, &meter), Ok(text.len()), "{text}");
+            assert_eq!(meter.spent(), VALUE + text.len() as u64);
+        }
+        let many = json!(vec![0; 1_000]);
+        let meter = Meter::new(10_000);
+        assert_eq!(canonical_length(&many, &meter), Err(Exhausted::Fuel));
+    }
+
     proptest! {
+        #[test]
+        fn the_length_is_that_of_the_text(value in any_json()) {
+            let meter = Meter::of_one_step();
+            prop_assert_eq!(canonical_length(&value, &meter), Ok(canonical_string(&value).len()));
+        }
+
         #[test]
         fn canonical_text_reads_back_to_itself(value in any_json()) {
             let text = canonical_string(&value);

@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
+use crate::work::rates::{BYTE, LOOKUP};
+use crate::work::{Exhausted, Meter};
+
 /// Compares two numbers by value: `3` equals `3.0`, and integers of 64 bits are never rounded to a double.
 pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     match (integer(a), integer(b)) {
@@ -24,6 +27,50 @@ pub fn equal(a: &Value, b: &Value) -> bool {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
         }
         (a, b) => a == b,
+    }
+}
+
+/// As [`equal`], charged for: [`LOOKUP`] for each pair of values that is compared and each key that is looked up, and
+/// [`BYTE`] for each byte of text that is compared. Texts and lists of different lengths are not compared.
+pub fn equal_metered(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhausted> {
+    meter.charge(LOOKUP)?;
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Ok(compare_numbers(a, b) == Ordering::Equal),
+        (Value::String(a), Value::String(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            meter.charge_each(a.len(), BYTE)?;
+            Ok(a == b)
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (a, b) in a.iter().zip(b) {
+                if !equal_metered(a, b, meter)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (key, a) in a {
+                meter.charge(LOOKUP)?;
+                meter.charge_each(key.len(), BYTE)?;
+                let Some(b) = b.get(key) else { return Ok(false) };
+                if !equal_metered(a, b, meter)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Value::Null, Value::Null) => Ok(true),
+        (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
+        _ => Ok(false),
     }
 }
 
@@ -64,6 +111,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::json::any_json;
 
     fn compare(a: &Value, b: &Value) -> Ordering {
         match (a, b) {
@@ -104,6 +152,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_comparison_costs_what_it_looks_at() {
+        for (a, b, same, fuel) in [
+            (json!(1), json!(1.0), true, 32),
+            (json!("abc"), json!("abd"), false, 32 + 3),
+            (json!("abc"), json!("ab"), false, 32),
+            (json!([1, 2, 3]), json!([1, 3, 3]), false, 3 * 32),
+            (json!([1, 2]), json!([1]), false, 32),
+            (json!({"key": "x"}), json!({"key": "x"}), true, 32 + 32 + 3 + 32 + 1),
+        ] {
+            let meter = Meter::of_one_step();
+            assert_eq!(equal_metered(&a, &b, &meter), Ok(same), "{a} {b}");
+            assert_eq!(meter.spent(), fuel, "{a} {b}");
+        }
+        let long = json!("x".repeat(1_000));
+        assert_eq!(equal_metered(&long, &long.clone(), &Meter::new(1_000)), Err(Exhausted::Fuel));
+    }
+
     fn number() -> impl Strategy<Value = Value> {
         prop_oneof![
             any::<i64>().prop_map(|n| json!(n)),
@@ -116,6 +182,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn charging_changes_no_comparison(a in any_json(), b in any_json()) {
+            let meter = Meter::of_one_step();
+            prop_assert_eq!(equal_metered(&a, &b, &meter), Ok(equal(&a, &b)));
+            prop_assert_eq!(equal_metered(&a, &a, &meter), Ok(true));
+        }
+
         #[test]
         fn the_order_is_total(a in number(), b in number(), c in number()) {
             prop_assert_eq!(compare(&a, &a), Ordering::Equal);

@@ -5,6 +5,9 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::work::rates::PARSE_BYTE;
+use crate::work::{Exhausted, Meter, size};
+
 /// How deeply values may nest: the depth of `[]` is 1. It leaves room for the records around a value within what
 /// common JSON readers take (128).
 pub const MAX_DEPTH: usize = 100;
@@ -21,16 +24,42 @@ pub struct StrictJsonError {
     pub column: usize,
 }
 
+/// Why a text was not read as JSON under a meter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MeteredJsonError {
+    /// It is not taken as JSON.
+    #[error(transparent)]
+    Refused(#[from] StrictJsonError),
+    /// To read it takes more work than there is fuel for.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+}
+
 /// Reads JSON text, and refuses what other readers take in different ways: an object with one key twice, nesting
 /// deeper than `max_depth` (at most [`MAX_DEPTH`]), `NaN` and `Infinity`, numbers beyond a double, integers that a
 /// double would silently change, and text behind the value.
 pub fn parse_strict(text: &str, max_depth: usize) -> Result<Value, StrictJsonError> {
-    let mut rounded = false;
+    let mut progress = Progress::default();
+    read(text, max_depth, &mut progress)
+}
+
+/// As [`parse_strict`], charged for: [`PARSE_BYTE`] for each byte before it is read, and the [size](size::of) of each
+/// value as it is made.
+pub fn parse_strict_metered(text: &str, max_depth: usize, meter: &Meter) -> Result<Value, MeteredJsonError> {
+    meter.charge_each(text.len(), PARSE_BYTE)?;
+    let mut progress = Progress { meter: Some(meter), ..Progress::default() };
+    read(text, max_depth, &mut progress).map_err(|error| match progress.exhausted {
+        Some(exhausted) => exhausted.into(),
+        None => error.into(),
+    })
+}
+
+fn read(text: &str, max_depth: usize, progress: &mut Progress<'_>) -> Result<Value, StrictJsonError> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let seed = Strict { left: max_depth.min(MAX_DEPTH), rounded: &mut rounded };
+    let seed = Strict { left: max_depth.min(MAX_DEPTH), progress: &mut *progress };
     let value = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     let value = value.map_err(|error| refused(text, &error))?;
-    if rounded {
+    if progress.rounded {
         refuse_changed_integers(text)?;
     }
     Ok(value)
@@ -120,22 +149,45 @@ fn is_exact(literal: &str) -> bool {
     literal.parse::<f64>().is_ok_and(|float| ryu_js::Buffer::new().format(float) == literal)
 }
 
-/// Reads one value with `left` levels of nesting to go.
-struct Strict<'a> {
-    left: usize,
-    rounded: &'a mut bool,
+/// What is known of a text that is being read.
+#[derive(Default)]
+struct Progress<'m> {
+    /// A number is beyond what 64 bits hold.
+    rounded: bool,
+    /// Pays for the values, if they are paid for.
+    meter: Option<&'m Meter>,
+    /// Why reading was ended: errors of `serde` carry text alone.
+    exhausted: Option<Exhausted>,
 }
 
-impl Strict<'_> {
+impl Progress<'_> {
+    fn charge<E: serde::de::Error>(&mut self, size: u64) -> Result<(), E> {
+        match self.meter.map_or(Ok(()), |meter| meter.charge(size)) {
+            Ok(()) => Ok(()),
+            Err(exhausted) => {
+                self.exhausted = Some(exhausted);
+                Err(E::custom(exhausted))
+            }
+        }
+    }
+}
+
+/// Reads one value with `left` levels of nesting to go.
+struct Strict<'a, 'm> {
+    left: usize,
+    progress: &'a mut Progress<'m>,
+}
+
+impl Strict<'_, '_> {
     fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
         match self.left.checked_sub(1) {
-            Some(left) => Ok(Self { left, rounded: self.rounded }),
+            Some(left) => Ok(Self { left, progress: self.progress }),
             None => Err(E::custom("values nest too deeply")),
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+impl<'de> DeserializeSeed<'de> for Strict<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -143,62 +195,74 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for Strict<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
+        self.progress.charge(size::VALUE)?;
         Ok(Value::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Value, E> {
+        self.progress.charge(size::VALUE)?;
         Ok(Value::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        self.progress.charge(size::VALUE)?;
         Ok(value.into())
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        self.progress.charge(size::VALUE)?;
         Ok(value.into())
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
         // 2^63: below it an integer literal is read as an integer.
-        *self.rounded |= value.abs() >= 9_223_372_036_854_775_808.0;
+        self.progress.charge(size::VALUE)?;
+        self.progress.rounded |= value.abs() >= 9_223_372_036_854_775_808.0;
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        self.progress.charge(size::VALUE + value.len() as u64)?;
         Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_string<E: serde::de::Error>(self, value: String) -> Result<Value, E> {
+        self.progress.charge(size::VALUE + value.len() as u64)?;
         Ok(Value::String(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let Strict { left, rounded } = self.inner()?;
+        let Strict { left, progress } = self.inner()?;
+        progress.charge(size::VALUE)?;
         let mut items = Vec::new();
-        while let Some(item) = list.next_element_seed(Strict { left, rounded })? {
+        while let Some(item) = list.next_element_seed(Strict { left, progress })? {
             items.push(item);
         }
         Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let Strict { left, rounded } = self.inner()?;
+        let Strict { left, progress } = self.inner()?;
+        progress.charge(size::VALUE)?;
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
+            progress.charge(key.len() as u64)?;
             if fields.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("the key {} appears twice", quoted(&key))));
             }
-            let value = map.next_value_seed(Strict { left, rounded })?;
+            let value = map.next_value_seed(Strict { left, progress })?;
             fields.insert(key, value);
         }
+        // What an object with few fields counts more is known at its end; no more than `left` of them are open.
+        progress.charge(size::of_map(fields.len()) - size::VALUE)?;
         Ok(Value::Object(fields))
     }
 }
@@ -295,7 +359,39 @@ pub(crate) mod tests {
         assert_eq!(parse_strict("1.8446744073709551617e19", 1).unwrap(), json!(18_446_744_073_709_551_616.0));
     }
 
+    #[test]
+    fn reading_costs_the_text_and_the_values() {
+        for text in ["null", "[]", "{}", "[1.5,\"ab\",true]", "{\"a\":{\"b\":[-1,12]},\"c\":\"\\u0041\"}"] {
+            let meter = Meter::of_one_step();
+            let value = parse_strict_metered(text, MAX_DEPTH, &meter).unwrap();
+            assert_eq!(meter.spent(), text.len() as u64 * PARSE_BYTE + size::of(&value), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused_while_it_is_read() {
+        let text = format!("[{}[]]", "[],".repeat(100_000));
+        let bytes = text.len() as u64 * PARSE_BYTE;
+        let meter = Meter::new(bytes + 100 * size::VALUE);
+        let error = parse_strict_metered(&text, MAX_DEPTH, &meter).unwrap_err();
+        assert_eq!(error, MeteredJsonError::Exhausted(Exhausted::Fuel));
+        let error = parse_strict_metered("[1,", MAX_DEPTH, &Meter::of_one_step()).unwrap_err();
+        assert!(matches!(error, MeteredJsonError::Refused(_)));
+        // Nothing is read when the text alone costs too much.
+        let error = parse_strict_metered(&text, MAX_DEPTH, &Meter::new(bytes - 1)).unwrap_err();
+        assert_eq!(error, MeteredJsonError::Exhausted(Exhausted::Fuel));
+    }
+
     proptest! {
+        #[test]
+        fn the_meter_changes_nothing_that_is_read(value in any_json()) {
+            let text = crate::json::canonical_string(&value);
+            let meter = Meter::of_one_step();
+            let read = parse_strict_metered(&text, MAX_DEPTH, &meter).unwrap();
+            prop_assert_eq!(meter.spent(), text.len() as u64 * PARSE_BYTE + size::of(&read));
+            prop_assert_eq!(read, parse_strict(&text, MAX_DEPTH).unwrap());
+        }
+
         #[test]
         fn reading_never_panics(text in any::<String>()) {
             let _ = parse_strict(&text, 8);

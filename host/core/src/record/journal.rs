@@ -25,6 +25,13 @@ const TOOLS: (&str, &str) = ("graph-host:host/tools", "call");
 /// The key in the result of such a call under which stands what the called component has used of the host.
 pub const CALLED: &str = "host";
 
+/// The interface and function by which a component sends a request.
+const REQUEST: (&str, &str) = ("wasi:http/outgoing-handler", "handle");
+
+/// The key in the result of such a call under which stands how many bytes the server sent, where that is more than the
+/// result itself shows of them.
+const RECEIVED: &str = "received";
+
 /// One call of the host by a component, and what the world answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
@@ -58,10 +65,15 @@ impl JournalEntry {
         ((&*self.interface, &*self.function) == DEADLINE).then(|| as_fault(&self.result.0)).flatten()
     }
 
-    /// What the entry adds to the size of its journal, in bytes.
+    /// What the entry adds to the size of its journal, in bytes. The answer to a request counts as long as what the server
+    /// sent, interim responses and framing included, where that is longer than its text.
     pub fn size(&self) -> u64 {
-        let texts = [&self.request, &self.result].map(|part| crate::json::canonical_string(&part.0).len());
-        (texts[0] + texts[1] + self.interface.len() + self.function.len()) as u64
+        let texts =
+            [&self.request, &self.result].map(|part| crate::json::canonical_string(&part.0).len() as u64);
+        let is_request = (&*self.interface, &*self.function) == REQUEST;
+        let received = self.result.0.get(RECEIVED).filter(|_| is_request).and_then(Value::as_u64);
+        let answer = received.unwrap_or(0).max(texts[1]);
+        texts[0].saturating_add(answer).saturating_add((self.interface.len() + self.function.len()) as u64)
     }
 
     /// What was used of the host for this call: one call and the entry's size, and of a call of another item what that
@@ -70,7 +82,7 @@ impl JournalEntry {
         if self.is_refused() {
             return HostUse::default();
         }
-        let own = HostUse { calls: 1, bytes: self.size() };
+        let own = HostUse { calls: 1, bytes: self.size(), ..HostUse::NOTHING };
         let inner = self.result.0.get(CALLED).filter(|_| (&*self.interface, &*self.function) == TOOLS);
         let inner = inner.and_then(|inner| serde_json::from_value(inner.clone()).ok());
         own.plus(inner.unwrap_or_default())
@@ -106,6 +118,15 @@ pub fn as_fault(result: &Value) -> Option<Failure> {
     let fault = result.get("fault")?;
     let category: Category = serde_json::from_value(fault.get("category")?.clone()).ok()?;
     Some(Failure::new(category, fault.get("message")?.as_str()?))
+}
+
+/// The answer to a request, with how many bytes the server sent where the answer's own text is shorter than that.
+pub fn with_received(mut answer: Value, bytes: u64) -> Value {
+    let shown = crate::json::canonical_string(&answer).len() as u64;
+    if let Some(fields) = answer.as_object_mut().filter(|_| bytes > shown) {
+        fields.insert(RECEIVED.to_owned(), bytes.into());
+    }
+    answer
 }
 
 /// Bytes in an entry that are kept whole: `{bytes: base64, length}`.
@@ -270,6 +291,29 @@ mod tests {
             request: request.into(),
             result: json!(1).into(),
         }
+    }
+
+    #[test]
+    fn the_answer_to_a_request_counts_what_the_server_sent() {
+        let sized = |interface: &str, result: Value| {
+            let entry = entry("handle", json!({}));
+            JournalEntry { interface: interface.to_owned(), result: result.into(), ..entry }.size()
+        };
+        let request = (REQUEST.0.len() + REQUEST.1.len() + "{}".len()) as u64;
+        let answer = json!({"status": 200});
+        let shown = answer.to_string().len() as u64;
+        assert_eq!(
+            with_received(answer.clone(), shown),
+            answer,
+            "what is shown in full counts as what is shown"
+        );
+        assert_eq!(sized(REQUEST.0, answer.clone()), request + shown);
+        let more = with_received(answer, 1000);
+        assert_eq!(more, json!({"received": 1000, "status": 200}));
+        assert_eq!(sized(REQUEST.0, more.clone()), request + 1000);
+        let other = "wasi:filesystem/types";
+        let texts = (other.len() + REQUEST.1.len() + "{}".len() + more.to_string().len()) as u64;
+        assert_eq!(sized(other, more), texts, "a component's own result says nothing about the network");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::hook::HookSummary;
 use super::task::{InterruptRecord, TaskUse};
 use super::value::Canonical;
 use crate::digest::Digest;
-use crate::limits::HostUse;
+use crate::limits::{Budget, HostUse};
 use crate::time::Timestamp;
 
 /// How a run ended.
@@ -136,6 +136,9 @@ impl fmt::Display for ErrorCode {
 /// Why a run stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunError {
+    /// The budget of the run that is used up, where that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The failure's category, where a node failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<crate::node::Category>,

@@ -1,23 +1,24 @@
 //! Compiling a schema, and checking values against it.
 
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
-use super::defaults;
-use crate::diagnostic::excerpt_of;
+use super::compile::compile;
+use super::defaults::{self, DefaultsError};
+use super::evaluate::{Run, Stop};
+use super::explain;
+use super::program::{Keyword, Program};
+use super::report::{Detail, Found};
 use crate::template::ValueTemplate;
+use crate::work::{Exhausted, Meter, rates};
 
-/// The largest compiled pattern in bytes: a pattern such as `(a{1000}){1000}` takes time and memory to compile.
-const MAX_PATTERN: usize = 1 << 20;
 /// The most problems that are reported for one value.
-const MOST_PROBLEMS: usize = 50;
+pub(super) const MOST_PROBLEMS: usize = 50;
 
-/// A compiled schema.
+/// A compiled schema of draft 2020-12. `format`, `contentEncoding` and their like are annotations: no value is refused
+/// because of them.
 #[derive(Debug)]
 pub struct InputSchema {
-    schema: Value,
-    validator: Validator,
+    pub(super) program: Program,
 }
 
 /// A value is not a usable schema.
@@ -28,6 +29,9 @@ pub struct SchemaError {
     pub pointer: Vec<String>,
     /// What is wrong.
     pub message: String,
+    /// Whether nothing was found to be wrong, but the meter was used up before the schema was compiled. Such an error is
+    /// the only one.
+    pub limit: bool,
 }
 
 /// A value does not fit a schema.
@@ -40,152 +44,119 @@ pub struct SchemaProblem {
     pub message: String,
 }
 
-/// Refuses every reference that leaves the schema.
-struct NoReferences;
+/// Why a value was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaFailure {
+    /// It does not fit the schema, at these parts. There is one problem at least, and 50 at most.
+    #[error("{}", lines(.0))]
+    Problems(Vec<SchemaProblem>),
+    /// There was not enough fuel to find out.
+    #[error("it cannot be checked against the schema: {0}")]
+    Exhausted(#[from] Exhausted),
+}
 
-impl Retrieve for NoReferences {
-    fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        Err(format!("`{uri}` is outside of the schema, and nothing is fetched").into())
-    }
+fn lines(problems: &[SchemaProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl InputSchema {
-    /// Compiles a schema. All that the meta-schema finds is reported at once.
-    pub fn compile(schema: &Value) -> Result<Self, Vec<SchemaError>> {
-        let pointer = |text: &str| text.split('/').skip(1).map(unescape).collect::<Vec<_>>();
-        if let Some(found) = foreign_draft(schema) {
-            let message = format!("`$schema` is `{}`; only draft 2020-12 is read", excerpt_of(&found));
-            return Err(vec![SchemaError { pointer: vec!["$schema".to_owned()], message }]);
-        }
-        let found: Vec<_> = jsonschema::draft202012::meta::validator()
-            .iter_errors(schema)
-            .take(MOST_PROBLEMS)
-            .map(|error| SchemaError {
-                pointer: pointer(error.instance_path().as_str()),
-                message: excerpt_of(&error.to_string()),
-            })
-            .collect();
-        if !found.is_empty() {
-            return Err(found);
-        }
-        let validator = jsonschema::options()
-            .with_draft(Draft::Draft202012)
-            .with_retriever(NoReferences)
-            .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN))
-            .build(schema)
-            .map_err(|error| {
-                let message = excerpt_of(&error.to_string());
-                vec![SchemaError { pointer: pointer(error.schema_path().as_str()), message }]
-            })?;
-        Ok(Self { schema: schema.clone(), validator })
+    /// Compiles a schema. All that is wrong with it is reported at once, up to 50 errors.
+    ///
+    /// The meter is charged for each keyword, for what is copied out of the schema, and for the states of patterns. If it is
+    /// used up, the one error says so ([`SchemaError::limit`]).
+    pub fn compile(schema: &Value, meter: &Meter) -> Result<Self, Vec<SchemaError>> {
+        Ok(Self { program: compile(schema, meter)? })
     }
 
     /// Fills in the defaults of properties that are missing, then checks the value.
-    pub fn validate_and_fill(&self, mut value: Value) -> Result<Value, Vec<SchemaProblem>> {
-        defaults::fill(&self.schema, &mut value)
-            .map_err(|defaults::Endless| vec![problem("", "the schema's defaults have no end")])?;
-        let problems = self.problems(&value, |_| true);
-        if problems.is_empty() { Ok(value) } else { Err(problems) }
-    }
-
-    /// Checks what is literal in params: a part that is a template is taken to fit, whatever the schema says there.
-    pub fn check_literal(&self, params: &ValueTemplate) -> Vec<SchemaProblem> {
-        use ValidationErrorKind as Kind;
-        let source = params.source();
-        self.problems(source, |error| {
-            let part = source.pointer(error.instance_path().as_str());
-            let literal = part
-                .and_then(|part| ValueTemplate::parse(part).ok())
-                .is_none_or(|part| part.literal().is_some());
-            // The keys of an object and the length of a list are literal even where the values are not.
-            let about_keys = matches!(
-                error.kind(),
-                Kind::Required { .. }
-                    | Kind::AdditionalProperties { .. }
-                    | Kind::UnevaluatedProperties { .. }
-                    | Kind::MinProperties { .. }
-                    | Kind::MaxProperties { .. }
-                    | Kind::MinItems { .. }
-                    | Kind::MaxItems { .. }
-                    | Kind::Type { .. }
-            );
-            literal || (about_keys && part.is_some_and(|part| part.is_object() || part.is_array()))
-        })
-    }
-
-    fn problems(
-        &self,
-        value: &Value,
-        keep: impl Fn(&jsonschema::ValidationError<'_>) -> bool,
-    ) -> Vec<SchemaProblem> {
-        self.validator
-            .iter_errors(value)
-            .filter(|error| keep(error))
-            .flat_map(|error| explained(&error))
-            .take(MOST_PROBLEMS)
-            .collect()
-    }
-}
-
-/// What a violation comes to. Of several alternatives it is that of the one that was meant, as far as a constant, such as
-/// the tag of an enumeration, says which one that is.
-fn explained(error: &jsonschema::ValidationError<'_>) -> Vec<SchemaProblem> {
-    use ValidationErrorKind as Kind;
-    let whole = || vec![problem(error.instance_path().as_str(), &error.to_string())];
-    let (Kind::OneOfNotValid { context } | Kind::AnyOf { context }) = error.kind() else { return whole() };
-    let constant = |alternative: &[jsonschema::ValidationError<'static>]| {
-        alternative.iter().find_map(|error| match error.kind() {
-            Kind::Constant { expected_value } => {
-                Some((error.instance_path().as_str().to_owned(), expected_value.clone()))
-            }
-            _ => None,
-        })
-    };
-    let mut meant = context.iter().filter(|alternative| constant(alternative).is_none());
-    match (meant.next(), meant.next()) {
-        (Some(alternative), None) => alternative.iter().flat_map(explained).collect(),
-        (Some(_), Some(_)) => {
-            // A key that all alternatives need is missing, whichever was meant.
-            let lacks = |alternative: &[jsonschema::ValidationError<'static>], key: &Value| {
-                alternative
-                    .iter()
-                    .any(|error| matches!(error.kind(), Kind::Required { property } if property == key))
-            };
-            let first = context.first().into_iter().flatten();
-            let missing = first.filter(|error| match error.kind() {
-                Kind::Required { property } => context.iter().all(|other| lacks(other, property)),
-                _ => false,
+    ///
+    /// The meter is charged for each keyword that is looked at, for values that are compared, for patterns that are searched
+    /// for, and for the size of each default. The reasons why a value does not fit cost about as much again.
+    pub fn validate_and_fill(&self, mut value: Value, meter: &Meter) -> Result<Value, SchemaFailure> {
+        if let Err(error) = defaults::fill(&self.program, &mut value, meter) {
+            return Err(match error {
+                DefaultsError::Stop(Stop::Exhausted(exhausted)) => SchemaFailure::Exhausted(exhausted),
+                error => SchemaFailure::Problems(vec![whole(error.to_string())]),
             });
-            let missing: Vec<_> = missing.flat_map(explained).collect();
-            if missing.is_empty() { whole() } else { missing }
         }
-        (None, _) => {
-            let constants: Vec<_> =
-                context.iter().filter_map(|alternative| constant(alternative.as_slice())).collect();
-            let Some((path, _)) = constants.first() else { return whole() };
-            if constants.iter().any(|(other, _)| other != path) {
-                return whole();
-            }
-            let values: Vec<_> = constants.iter().map(|(_, value)| value.to_string()).collect();
-            vec![problem(path, &format!("it is not one of {}", values.join(", ")))]
+        match Run::new(&self.program, meter).fits(0, &value, None) {
+            Ok(true) => return Ok(value),
+            Ok(false) => {}
+            Err(stop) => return Err(SchemaFailure::Problems(vec![deep(stop)?])),
         }
+        let mut run = Run::new(&self.program, meter);
+        let problems = match explain::problems(&mut run, &value, &mut |_| Ok(true)) {
+            Ok(problems) if problems.is_empty() => vec![whole("it does not fit the schema".to_owned())],
+            Ok(problems) => problems,
+            Err(stop) => vec![deep(stop)?],
+        };
+        Err(SchemaFailure::Problems(problems))
+    }
+
+    /// Checks what is literal in params: a part that is a template is taken to fit, whatever the schema says there. Charges
+    /// the meter as [`InputSchema::validate_and_fill`] does; the problems are 50 at most.
+    pub fn check_literal(
+        &self,
+        params: &ValueTemplate,
+        meter: &Meter,
+    ) -> Result<Vec<SchemaProblem>, Exhausted> {
+        let mut run = Run::new(&self.program, meter);
+        let mut keep = |found: &Found<'_, '_>| {
+            let about_keys = found.value.is_object() || found.value.is_array();
+            Ok((about_keys && is_about_keys(found)) || !holds_template(found.value, meter)?)
+        };
+        explain::problems(&mut run, params.source(), &mut keep).or_else(|stop| Ok(vec![deep(stop)?]))
     }
 }
 
-fn problem(path: &str, message: &str) -> SchemaProblem {
-    SchemaProblem { path: path.to_owned(), message: excerpt_of(message) }
+/// Whether it is about the keys of an object or the length of a list, which are literal even where the values are not.
+fn is_about_keys(found: &Found<'_, '_>) -> bool {
+    let about_names = matches!(found.detail, Detail::Missing(_) | Detail::Unexpected(..));
+    let about_length = matches!(
+        found.keyword,
+        Keyword::MinProperties(_)
+            | Keyword::MaxProperties(_)
+            | Keyword::MinItems(_)
+            | Keyword::MaxItems(_)
+            | Keyword::Type(_)
+    );
+    about_length || (about_names && !matches!(found.keyword, Keyword::UnevaluatedItems(_)))
 }
 
-/// One token of a JSON pointer.
-fn unescape(token: &str) -> String {
-    token.replace("~1", "/").replace("~0", "~")
+/// Whether a string somewhere in a value holds a template.
+fn holds_template(value: &Value, meter: &Meter) -> Result<bool, Exhausted> {
+    meter.charge(rates::VALUE)?;
+    match value {
+        Value::String(text) => {
+            meter.charge_each(text.len(), rates::PARSE_BYTE)?;
+            Ok(text.contains("${")
+                && ValueTemplate::parse(value).is_ok_and(|template| template.literal().is_none()))
+        }
+        Value::Array(items) => any(items, meter),
+        Value::Object(fields) => any(fields.values(), meter),
+        _ => Ok(false),
+    }
 }
 
-/// The value of `$schema`, if it names another draft.
-fn foreign_draft(schema: &Value) -> Option<String> {
-    let named = schema.get("$schema")?.as_str()?;
-    let known = "https://json-schema.org/draft/2020-12/schema";
-    (named.trim_end_matches('#') != known).then(|| named.to_owned())
+fn any<'v>(values: impl IntoIterator<Item = &'v Value>, meter: &Meter) -> Result<bool, Exhausted> {
+    for value in values {
+        if holds_template(value, meter)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The problem of a schema that is nested too deeply for a value.
+fn deep(stop: Stop) -> Result<SchemaProblem, Exhausted> {
+    match stop {
+        Stop::Exhausted(exhausted) => Err(exhausted),
+        Stop::TooDeep => Ok(whole(stop.to_string())),
+    }
+}
+
+fn whole(message: String) -> SchemaProblem {
+    SchemaProblem { path: String::new(), message }
 }
 
 #[cfg(test)]
@@ -196,7 +167,14 @@ mod tests {
     use super::*;
 
     fn schema(value: &Value) -> InputSchema {
-        InputSchema::compile(value).unwrap()
+        InputSchema::compile(value, &Meter::of_one_step()).unwrap()
+    }
+
+    fn problems(schema: &InputSchema, value: Value) -> Vec<SchemaProblem> {
+        match schema.validate_and_fill(value, &Meter::of_one_step()).unwrap_err() {
+            SchemaFailure::Problems(problems) => problems,
+            SchemaFailure::Exhausted(exhausted) => panic!("{exhausted}"),
+        }
     }
 
     #[test]
@@ -217,12 +195,17 @@ mod tests {
             "additionalProperties": false
         }));
         assert_eq!(
-            schema.validate_and_fill(json!({"files": [{}, {"kind": "x"}], "n": u64::MAX})).unwrap(),
+            schema
+                .validate_and_fill(
+                    json!({"files": [{}, {"kind": "x"}], "n": u64::MAX}),
+                    &Meter::of_one_step()
+                )
+                .unwrap(),
             json!({
                 "directory": ".", "options": {"depth": 3}, "files": [{"kind": "text"}, {"kind": "x"}], "n": u64::MAX
             })
         );
-        let problems = schema.validate_and_fill(json!({"directory": 1, "x": 2, "n": 1.5})).unwrap_err();
+        let problems = problems(&schema, json!({"directory": 1, "x": 2, "n": 1.5}));
         let paths: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
         assert!(
             paths.contains(&"/directory") && paths.contains(&"") && paths.contains(&"/n"),
@@ -237,7 +220,7 @@ mod tests {
             (json!({"properties": {"a": {"minimum": "x"}}}), vec!["properties", "a", "minimum"]),
             (json!({"$schema": "http://json-schema.org/draft-07/schema#"}), vec!["$schema"]),
         ] {
-            let errors = InputSchema::compile(&value).unwrap_err();
+            let errors = InputSchema::compile(&value, &Meter::of_one_step()).unwrap_err();
             assert_eq!(errors[0].pointer, place, "{errors:?}");
         }
         for value in [
@@ -249,7 +232,7 @@ mod tests {
             json!({"pattern": "(?=a)"}),
             json!([1]),
         ] {
-            assert!(InputSchema::compile(&value).is_err(), "{value}");
+            assert!(InputSchema::compile(&value, &Meter::of_one_step()).is_err(), "{value}");
         }
     }
 
@@ -260,7 +243,7 @@ mod tests {
             {"properties": {"op": {"const": "echo"}, "to": {"oneOf": [{"type": "string"}, {"type": "integer"}]}}, "required": ["op"]}
         ]}));
         let told = |value: Value| {
-            let problems = schema.validate_and_fill(value).unwrap_err();
+            let problems = problems(&schema, value);
             problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(told(json!({"op": "stop"})), r#"/op: it is not one of "spin", "echo""#);
@@ -279,7 +262,7 @@ mod tests {
         let schema = schema(&json!({
             "properties": {"a": {"$ref": "#", "default": {}}, "b": {"$ref": "#", "default": {}}}
         }));
-        assert!(schema.validate_and_fill(json!({})).is_err());
+        assert_eq!(problems(&schema, json!({}))[0].message, "the schema's defaults have no end");
     }
 
     #[test]
@@ -290,7 +273,9 @@ mod tests {
             "required": ["n"],
             "additionalProperties": false
         }));
-        let check = |value: &Value| schema.check_literal(&ValueTemplate::parse(value).unwrap()).len();
+        let check = |value: &Value| {
+            schema.check_literal(&ValueTemplate::parse(value).unwrap(), &Meter::of_one_step()).unwrap().len()
+        };
         assert_eq!(check(&json!({"n": "${state.n}", "s": "${inputs.s}", "l": [1, "${state.x}"]})), 0);
         assert_eq!(check(&json!("${state.params}")), 0);
         assert_eq!(check(&json!({"n": "1"})), 1);

@@ -2,65 +2,116 @@
 
 use serde_json::Value;
 
+use super::evaluate::{DEEPEST, Stop};
+use super::program::{Keyword, NodeId, Program};
+use crate::json::{MAX_DEPTH, depth};
+use crate::work::{Exhausted, Meter, rates, size};
+
 /// The most defaults that are filled in: a schema can refer to itself.
 const MOST: usize = 10_000;
-/// How deeply defaults are looked for.
-const DEEPEST: usize = 64;
 
-/// The defaults of a schema bring forth further defaults without end.
-#[derive(Debug)]
-pub(super) struct Endless;
-
-/// Puts the default of each property that is missing into the objects of a value, nested ones included. Looks through
-/// `properties`, `items`, `allOf` and references within the schema.
-pub(super) fn fill(schema: &Value, value: &mut Value) -> Result<(), Endless> {
-    Filler { root: schema, left: MOST }.visit(schema, value, 0)
+/// Why defaults were not filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum DefaultsError {
+    /// There is no more fuel, or subschemas are nested too deeply.
+    #[error(transparent)]
+    Stop(#[from] Stop),
+    /// The defaults of the schema bring forth further defaults without end.
+    #[error("the schema's defaults have no end")]
+    Endless,
 }
 
-struct Filler<'s> {
-    root: &'s Value,
+/// Puts the default of each property that is missing into the objects of a value, nested ones included. Looks through
+/// `properties`, `items`, `allOf` and `$ref`.
+pub(super) fn fill(program: &Program, value: &mut Value, meter: &Meter) -> Result<(), DefaultsError> {
+    Filler { program, meter, left: MOST }.visit(0, value, Place::default())
+}
+
+impl From<Exhausted> for DefaultsError {
+    fn from(exhausted: Exhausted) -> Self {
+        Self::Stop(exhausted.into())
+    }
+}
+
+/// Where in the schema and the value a visit is.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// How many subschemas it is in.
+    depth: usize,
+    /// How many objects and arrays it is in.
+    level: usize,
+}
+
+impl Place {
+    const fn beside(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
+
+    const fn below(self) -> Self {
+        Self { depth: self.depth + 1, level: self.level + 1 }
+    }
+}
+
+struct Filler<'p> {
+    program: &'p Program,
+    meter: &'p Meter,
     left: usize,
 }
 
-impl<'s> Filler<'s> {
-    fn visit(&mut self, schema: &'s Value, value: &mut Value, depth: usize) -> Result<(), Endless> {
-        if depth > DEEPEST {
-            return Err(Endless);
+impl Filler<'_> {
+    fn visit(&mut self, id: NodeId, value: &mut Value, at: Place) -> Result<(), DefaultsError> {
+        self.meter.charge(rates::VALUE)?;
+        let Some(node) = self.program.nodes.get(id).filter(|node| !node.keywords.is_empty()) else {
+            return Ok(());
+        };
+        if at.depth > DEEPEST {
+            return Err(Stop::TooDeep.into());
         }
-        if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|text| self.resolve(text)) {
-            self.visit(target, value, depth + 1)?;
-        }
-        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.visit(part, value, depth + 1)?;
-        }
-        match value {
-            Value::Object(object) => {
-                let properties = schema.get("properties").and_then(Value::as_object);
-                for (name, property) in properties.into_iter().flatten() {
-                    if !object.contains_key(name)
-                        && let Some(default) = property.get("default")
-                    {
-                        self.left = self.left.checked_sub(1).ok_or(Endless)?;
-                        object.insert(name.clone(), default.clone());
-                    }
-                    if let Some(inner) = object.get_mut(name) {
-                        self.visit(property, inner, depth + 1)?;
+        let has_parts = value.is_object() || value.is_array();
+        // What a reference or an alternative says comes before what the subschema itself says.
+        for keyword in node.keywords.iter().filter(|_| has_parts) {
+            self.meter.charge(rates::SCHEMA_VISIT)?;
+            match keyword {
+                Keyword::Ref(target) => self.visit(*target, value, at.beside())?,
+                Keyword::AllOf(parts) => {
+                    for part in parts {
+                        self.visit(*part, value, at.beside())?;
                     }
                 }
+                _ => {}
             }
-            Value::Array(items) => {
-                if let Some(schema) = schema.get("items") {
-                    for item in items {
-                        self.visit(schema, item, depth + 1)?;
+        }
+        for keyword in node.keywords.iter().filter(|_| has_parts) {
+            match (keyword, &mut *value) {
+                (Keyword::Fields(fields), Value::Object(object)) => {
+                    for property in &fields.properties {
+                        self.meter.charge(rates::LOOKUP.saturating_add(property.name.len() as u64))?;
+                        if let Some(default) = &property.default
+                            && !object.contains_key(&*property.name)
+                        {
+                            self.left = self.left.checked_sub(1).ok_or(DefaultsError::Endless)?;
+                            let field = size::of(default).saturating_add(property.name.len() as u64);
+                            self.meter.charge(field.saturating_add(size::of_map(1)))?;
+                            if at.level + 1 + depth(default) > MAX_DEPTH {
+                                return Err(DefaultsError::Endless);
+                            }
+                            object.insert(property.name.to_string(), default.clone());
+                        }
+                        if let Some(inner) = object.get_mut(&*property.name) {
+                            self.visit(property.node, inner, at.below())?;
+                        }
                     }
                 }
+                (Keyword::Items(items), Value::Array(list)) => {
+                    if let Some(node) = items.rest {
+                        for item in list.iter_mut().skip(items.prefix.len()) {
+                            self.visit(node, item, at.below())?;
+                        }
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
         Ok(())
-    }
-
-    fn resolve(&self, reference: &str) -> Option<&'s Value> {
-        self.root.pointer(reference.strip_prefix('#')?)
     }
 }

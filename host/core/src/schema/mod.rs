@@ -1,7 +1,20 @@
-//! JSON Schema, draft 2020-12, for inputs and params. Schemas are untrusted as well: references stay inside the
-//! schema, and patterns match in linear time.
+//! JSON Schema, draft 2020-12, for inputs and params. Schemas are untrusted as well: references stay inside the schema,
+//! patterns match in linear time, and compiling and checking are charged to a [`Meter`](crate::work::Meter) before the work
+//! is done and before memory is taken.
 
 mod check;
+mod compare;
+mod compile;
 mod defaults;
+mod errors;
+mod evaluate;
+mod explain;
+mod message;
+mod program;
+mod report;
+mod seen;
 
-pub use check::{InputSchema, SchemaError, SchemaProblem};
+#[cfg(test)]
+mod tests;
+
+pub use check::{InputSchema, SchemaError, SchemaFailure, SchemaProblem};

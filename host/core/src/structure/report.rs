@@ -63,8 +63,10 @@ pub fn findings(graph: &Graph) -> Vec<Finding> {
     let returns = graph
         .indexed()
         .any(|(index, node)| is_reached(index) && matches!(node.kind, NodeKind::Return { .. }));
-    for (_, node) in graph.indexed().filter(|(index, _)| is_reached(*index)) {
-        if returns && ends_a_branch(graph, node) {
+    let awaited: BTreeSet<NodeIndex> =
+        graph.nodes.iter().flat_map(|node| node.wait_for.iter().copied()).collect();
+    for (index, node) in graph.indexed().filter(|(index, _)| is_reached(*index)) {
+        if returns && !awaited.contains(&index) && ends_a_branch(node) {
             found.push(Finding {
                 kind: FindingKind::DeadEnd,
                 nodes: vec![node.name.clone()],
@@ -120,15 +122,14 @@ fn unreached(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut
     }
 }
 
-/// Whether nothing can come after a node but the end of its branch, and it does not say so.
-fn ends_a_branch(graph: &Graph, node: &Node) -> bool {
-    let awaited = graph
-        .nodes
-        .iter()
-        .any(|other| other.wait_for.iter().any(|awaited| graph.node(*awaited).name == node.name));
+/// Whether nothing can come after a node that no barrier waits for but the end of its branch, and it does not say so.
+fn ends_a_branch(node: &Node) -> bool {
     let goes = node.command.as_ref().is_some_and(|command| !command.goto.is_empty());
-    matches!(node.next, Next::End) && !matches!(node.kind, NodeKind::Return { .. }) && !awaited && !goes
+    matches!(node.next, Next::End) && !matches!(node.kind, NodeKind::Return { .. }) && !goes
 }
+
+/// How many writes are looked at for conflicts. A node may be in every list, and each list looks at all that it writes.
+const MOST_WRITES: usize = 100_000;
 
 /// Nodes that one list activates together, and that write one channel which takes one write.
 fn conflicts(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut Vec<Finding>) {
@@ -145,17 +146,30 @@ fn conflicts(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut
             Next::First(edges) => edges.iter().for_each(|edge| add(edge.to.clone())),
         }
     }
+    let takes_many: BTreeSet<&str> = graph
+        .channels
+        .iter()
+        .filter(|channel| !takes_one(channel.reducer))
+        .map(|channel| channel.name.as_str())
+        .collect();
+    let mut left = MOST_WRITES;
     let mut told = BTreeSet::new();
     for list in together {
+        if list.len() < 2 {
+            continue;
+        }
         // Deferred nodes run in a superstep of their own.
         let (later, now): (Vec<NodeIndex>, Vec<NodeIndex>) =
             list.into_iter().partition(|index| graph.node(*index).defer);
         for group in [now, later] {
             let mut writers: BTreeMap<&str, Vec<NodeIndex>> = BTreeMap::new();
             for index in group {
-                for channel in
-                    written(graph.node(index)).into_iter().filter(|channel| takes_one(graph, channel))
-                {
+                let node = graph.node(index);
+                left = left.saturating_sub(1 + node.assign.len());
+                if left == 0 {
+                    return;
+                }
+                for channel in written(node).into_iter().filter(|channel| !takes_many.contains(channel)) {
                     writers.entry(channel).or_default().push(index);
                 }
             }
@@ -189,12 +203,8 @@ fn written(node: &Node) -> BTreeSet<&str> {
     node.assign.iter().map(|(channel, _)| channel.as_str()).chain(collect).collect()
 }
 
-fn takes_one(graph: &Graph, channel: &str) -> bool {
-    let declared = graph.channels.iter().find(|known| known.name == channel).map(|known| known.reducer);
-    matches!(
-        declared.unwrap_or(Reducer::LastValue),
-        Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked
-    )
+const fn takes_one(reducer: Reducer) -> bool {
+    matches!(reducer, Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked)
 }
 
 /// What a manifest allows and no node of these graphs needs: dispatch patterns that cover none of their actions, and

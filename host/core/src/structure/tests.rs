@@ -70,6 +70,24 @@ fn writes_that_meet() {
     assert_eq!(told(&format!("  start: a\n  nodes: {{ {apart} }}")), []);
 }
 
+/// One node with many writes in many lists, and many ends beside many barriers.
+#[test]
+fn large_graphs_are_looked_at_in_time() {
+    let start = std::time::Instant::now();
+    let writes = (0..30_000).map(|at| format!("k{at}: 1, ")).collect::<Vec<_>>().concat();
+    let lists = (0..15_000).map(|at| format!("n{at}: {{ next: [t, n{at}] }}, ")).collect::<Vec<_>>().concat();
+    let names = (0..15_000).map(|at| format!("n{at}, ")).collect::<Vec<_>>().concat();
+    findings(&graph(&format!("  start: [{names}]\n  nodes: {{ t: {{ assign: {{ {writes} }} }}, {lists} }}")));
+    let ends = (0..30_000).map(|at| format!("e{at}: {{}}, ")).collect::<Vec<_>>().concat();
+    let names = (0..30_000).map(|at| format!("e{at}, ")).collect::<Vec<_>>().concat();
+    let channels = (0..10_000).map(|at| format!("k{at}: sum, ")).collect::<Vec<_>>().concat();
+    let many = format!(
+        "  start: [{names}out]\n  channels: {{ {channels} }}\n  nodes: {{ {ends} all: {{ wait_for: [{names}] }}, out: {{ type: return }} }}"
+    );
+    assert_eq!(told(&many), only(FindingKind::DeadEnd, &["all"]));
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
 #[test]
 fn what_a_manifest_allows_for_nothing() {
     let (manifest, _) = Manifest::parse(

@@ -7,12 +7,19 @@ use serde_json::{Map, Value};
 use super::expression::{Alternative, Expression, Pipe, Term};
 use super::value::{Node, Part, ValueTemplate};
 use super::{Path, Scope};
+use crate::diagnostic::excerpt_up_to;
 use crate::graph::TemplateMode;
-use crate::json::{self, MAX_DEPTH, parse_strict, write_canonical};
+use crate::json::{self, MAX_DEPTH, MeteredJsonError, canonical_length, write_canonical};
+use crate::work::rates::{BYTE, CASE_BYTE, LOOKUP, PASS};
+use crate::work::size::{self, VALUE};
+use crate::work::{Exhausted, Meter};
 
-/// How much one evaluation may copy from the scope, in bytes of JSON text, roughly: without a bound, a state that is
-/// named twice in a loop would double with every step.
-pub const MAX_SIZE: usize = 64 << 20;
+/// How many missing paths are reported. More of them are null as well, and not reported.
+pub const MAX_MISSING: usize = 64;
+
+/// How many times longer text may become in upper or lower case, in bytes: `\u{390}` has two bytes, and in upper case it
+/// is three characters of two bytes each.
+const CASE_GROWTH: u64 = 3;
 
 /// A template cannot be filled in; the node that has it fails with `invalid-input`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,12 +46,12 @@ pub enum TemplateError {
         /// The expression it stands in.
         expression: String,
     },
-    /// More than [`MAX_SIZE`] would be copied.
-    #[error("the value is larger than {} MiB", MAX_SIZE >> 20)]
-    TooLarge,
     /// The value would nest deeper than [`MAX_DEPTH`].
     #[error("the value nests deeper than {MAX_DEPTH} levels")]
     TooDeep,
+    /// The work is not paid for.
+    #[error("the template is not filled in: {0}")]
+    Exhausted(#[from] Exhausted),
 }
 
 impl ValueTemplate {
@@ -52,30 +59,37 @@ impl ValueTemplate {
     /// stand as they are, null and missing values as nothing, the rest as canonical JSON. What is filled in is never
     /// looked at for templates again.
     ///
-    /// Each path that leads nowhere is null and added to `missing`, once; in strict mode it is an error. Both leave
-    /// out paths with an alternative (`||`), which may be missing.
+    /// Each path that leads nowhere is null and added to `missing`, once, while that has fewer than [`MAX_MISSING`]; in
+    /// strict mode it is an error. Both leave out paths with an alternative (`||`), which may be missing.
+    ///
+    /// Charges the [size](size::of) of the result, of each value between two pipes and of each text that is made, and
+    /// what lookups and pipes cost, each before it is done. On an error, what was done until then is charged.
     pub fn evaluate(
         &self,
         scope: &Scope<'_>,
         mode: TemplateMode,
         missing: &mut Vec<String>,
+        meter: &Meter,
     ) -> Result<Value, TemplateError> {
-        self.evaluate_borrowed(scope, mode, missing).map(Cow::into_owned)
+        Evaluation { scope, mode, missing, meter }.node(&self.root, 0)
     }
 
-    /// As [`Self::evaluate`], but a literal and a value that is named whole are not copied.
+    /// As [`Self::evaluate`], but a literal and a value that is named whole are not copied, and not charged as copies: a
+    /// literal costs nothing, and a value that is named whole costs the lookups and [`PASS`] for each value in it, since
+    /// how deep it nests is looked at. Who copies what is [`Cow::Borrowed`] charges its size, as with [`size::copy`].
     pub fn evaluate_borrowed<'t, 'a: 't>(
         &'t self,
         scope: &Scope<'a>,
         mode: TemplateMode,
         missing: &mut Vec<String>,
+        meter: &Meter,
     ) -> Result<Cow<'t, Value>, TemplateError> {
-        let mut evaluation = Evaluation { scope, mode, missing, left: MAX_SIZE };
+        let mut evaluation = Evaluation { scope, mode, missing, meter };
         match &self.root {
             Node::Literal(value) => Ok(Cow::Borrowed(value)),
             Node::Expression(expression) => {
                 let value = evaluation.expression(expression)?;
-                evaluation.admit(&value, 0)?;
+                evaluation.check_depth(&value, 0)?;
                 Ok(value)
             }
             node => evaluation.node(node, 0).map(Cow::Owned),
@@ -87,7 +101,7 @@ struct Evaluation<'e, 'a> {
     scope: &'e Scope<'a>,
     mode: TemplateMode,
     missing: &'e mut Vec<String>,
-    left: usize,
+    meter: &'e Meter,
 }
 
 impl<'t, 'a: 't> Evaluation<'_, 'a> {
@@ -96,41 +110,58 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
             return Err(TemplateError::TooDeep);
         }
         match node {
-            Node::Literal(value) => Ok(Value::clone(value)),
-            Node::Expression(expression) => {
-                let value = self.expression(expression)?;
-                self.admit(&value, level)?;
-                Ok(value.into_owned())
-            }
+            Node::Literal(value) => Ok(size::copy(value, self.meter)?),
+            Node::Expression(expression) => match self.expression(expression)? {
+                Cow::Borrowed(value) => {
+                    self.admit(value, level)?;
+                    Ok(value.clone())
+                }
+                Cow::Owned(value) => {
+                    self.check_depth(&value, level)?;
+                    Ok(value)
+                }
+            },
             Node::Text(parts) => self.text(parts).map(Value::String),
-            Node::List(items) => items
-                .iter()
-                .map(|item| self.node(item, level + 1))
-                .collect::<Result<_, _>>()
-                .map(Value::Array),
-            Node::Object(fields) => fields
-                .iter()
-                .map(|(key, field)| Ok((key.clone(), self.node(field, level + 1)?)))
-                .collect::<Result<Map<_, _>, _>>()
-                .map(Value::Object),
+            Node::List(items) => {
+                self.meter.charge(VALUE)?;
+                items
+                    .iter()
+                    .map(|item| self.node(item, level + 1))
+                    .collect::<Result<_, _>>()
+                    .map(Value::Array)
+            }
+            Node::Object(fields) => {
+                self.meter.charge(size::of_map(fields.len()))?;
+                fields
+                    .iter()
+                    .map(|(key, field)| {
+                        self.meter.charge_each(key.len(), BYTE)?;
+                        Ok((key.clone(), self.node(field, level + 1)?))
+                    })
+                    .collect::<Result<Map<_, _>, _>>()
+                    .map(Value::Object)
+            }
         }
     }
 
     fn text(&mut self, parts: &'t [Part]) -> Result<String, TemplateError> {
+        self.meter.charge(VALUE)?;
         let mut out = String::new();
         for part in parts {
-            let before = out.len();
             match part {
-                Part::Text(text) => out.push_str(text),
+                Part::Text(text) => {
+                    self.meter.charge_each(text.len(), BYTE)?;
+                    out.push_str(text);
+                }
                 Part::Expression(expression) => match self.expression(expression)?.as_ref() {
                     Value::Null => {}
                     Value::String(text) => {
-                        self.spend(text.len())?;
+                        self.meter.charge_each(text.len(), BYTE)?;
                         out.push_str(text);
                     }
                     other => {
+                        out.reserve(canonical_length(other, self.meter)?);
                         write_canonical(other, &mut out);
-                        self.spend(out.len() - before)?;
                     }
                 },
             }
@@ -146,14 +177,16 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         };
         for alternative in others {
             // Null goes on to the next alternative before any pipe sees it.
-            let Some(value) = self.find(&alternative.term).filter(|value| !value.is_null()) else { continue };
-            let value = pipe_all(value, alternative, expression)?;
+            let Some(value) = self.find(&alternative.term)?.filter(|value| !value.is_null()) else {
+                continue;
+            };
+            let value = self.pipe_all(value, alternative, expression)?;
             if !value.is_null() {
                 return Ok(value);
             }
         }
-        let value = self.find(&last.term).unwrap_or(Cow::Owned(Value::Null));
-        pipe_all(value, last, expression)
+        let value = self.find(&last.term)?.unwrap_or(Cow::Owned(Value::Null));
+        self.pipe_all(value, last, expression)
     }
 
     /// The value of an expression without alternatives.
@@ -162,7 +195,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         only: &'t Alternative,
         expression: &'t Expression,
     ) -> Result<Cow<'t, Value>, TemplateError> {
-        let value = match (self.find(&only.term), &only.term) {
+        let value = match (self.find(&only.term)?, &only.term) {
             (Some(value), _) => value,
             (None, Term::Path(path)) => {
                 self.miss(path, expression)?;
@@ -170,98 +203,155 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
             }
             (None, Term::Literal(_)) => Cow::Owned(Value::Null),
         };
-        pipe_all(value, only, expression)
+        self.pipe_all(value, only, expression)
     }
 
-    fn find(&self, term: &'t Term) -> Option<Cow<'t, Value>> {
+    fn find(&self, term: &'t Term) -> Result<Option<Cow<'t, Value>>, Exhausted> {
         match term {
-            Term::Path(path) => self.scope.resolve(path),
-            Term::Literal(value) => Some(Cow::Borrowed(value)),
+            Term::Path(path) => self.scope.resolve(path, self.meter),
+            Term::Literal(value) => self.meter.charge(LOOKUP).map(|()| Some(Cow::Borrowed(value))),
         }
     }
 
     fn miss(&mut self, path: &Path, expression: &Expression) -> Result<(), TemplateError> {
+        // The path is compared with those that are missing too, and copied.
+        self.meter.charge(VALUE)?;
+        self.meter.charge_each(path.as_str().len(), BYTE)?;
         if self.mode == TemplateMode::Strict {
-            let (path, expression) = (path.to_string(), expression.text.to_string());
+            let (path, expression) = (shown(path.as_str()), shown(&expression.text));
             return Err(TemplateError::Missing { path, expression });
         }
-        if !self.missing.iter().any(|known| known == path.as_str()) {
+        if self.missing.len() < MAX_MISSING && !self.missing.iter().any(|known| known == path.as_str()) {
             self.missing.push(path.to_string());
         }
         Ok(())
     }
 
-    /// Counts a value that is about to be copied to a level of the result.
-    fn admit(&mut self, value: &Value, level: usize) -> Result<(), TemplateError> {
+    /// Charges a value that is about to be copied to a level of the result, as [`size::charge`] does.
+    fn admit(&self, value: &Value, level: usize) -> Result<(), TemplateError> {
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => self.spend(4),
-            Value::String(text) => self.spend(text.len() + 2),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(self.meter.charge(VALUE)?),
+            Value::String(text) => Ok(self.meter.charge(VALUE + text.len() as u64)?),
             _ if level >= MAX_DEPTH => Err(TemplateError::TooDeep),
             Value::Array(items) => {
-                self.spend(2)?;
+                self.meter.charge(VALUE)?;
                 items.iter().try_for_each(|item| self.admit(item, level + 1))
             }
             Value::Object(fields) => {
-                self.spend(2)?;
+                self.meter.charge(size::of_map(fields.len()))?;
                 fields.iter().try_for_each(|(key, field)| {
-                    self.spend(key.len() + 4)?;
+                    self.meter.charge(key.len() as u64)?;
                     self.admit(field, level + 1)
                 })
             }
         }
     }
 
-    fn spend(&mut self, size: usize) -> Result<(), TemplateError> {
-        self.left = self.left.checked_sub(size).ok_or(TemplateError::TooLarge)?;
-        Ok(())
+    /// Checks how deep a value nests that is not copied to a level of the result: it is borrowed or already made.
+    fn check_depth(&self, value: &Value, level: usize) -> Result<(), TemplateError> {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+            _ if level >= MAX_DEPTH => Err(TemplateError::TooDeep),
+            Value::Array(items) => {
+                self.meter.charge_each(items.len(), PASS)?;
+                items.iter().try_for_each(|item| self.check_depth(item, level + 1))
+            }
+            Value::Object(fields) => {
+                self.meter.charge_each(fields.len(), PASS)?;
+                fields.values().try_for_each(|field| self.check_depth(field, level + 1))
+            }
+        }
+    }
+
+    fn pipe_all(
+        &self,
+        value: Cow<'t, Value>,
+        alternative: &Alternative,
+        expression: &Expression,
+    ) -> Result<Cow<'t, Value>, TemplateError> {
+        alternative.pipes.iter().try_fold(value, |value, pipe| self.pipe_one(*pipe, value, expression))
+    }
+
+    /// Null goes through every pipe but `json` as it is.
+    fn pipe_one(
+        &self,
+        pipe: Pipe,
+        value: Cow<'t, Value>,
+        expression: &Expression,
+    ) -> Result<Cow<'t, Value>, TemplateError> {
+        let meter = self.meter;
+        let refuse = |takes, given: String| {
+            Err(TemplateError::Pipe {
+                pipe: pipe.as_str(),
+                takes,
+                given,
+                expression: shown(&expression.text),
+            })
+        };
+        meter.charge(LOOKUP)?;
+        let piped = match (pipe, value.as_ref()) {
+            (Pipe::Json, value) => {
+                let length = canonical_length(value, meter)?;
+                meter.charge(VALUE)?;
+                let mut text = String::with_capacity(length);
+                write_canonical(value, &mut text);
+                Value::String(text)
+            }
+            (_, Value::Null) => return Ok(value),
+            (Pipe::FromJson, Value::String(text)) => {
+                match json::parse_strict_metered(text, MAX_DEPTH, meter) {
+                    Ok(value) => value,
+                    Err(MeteredJsonError::Exhausted(exhausted)) => return Err(exhausted.into()),
+                    Err(MeteredJsonError::Refused(error)) => {
+                        return refuse("JSON text", format!("this text: {error}"));
+                    }
+                }
+            }
+            (Pipe::Length, Value::String(text)) => {
+                meter.charge_each(text.len(), CASE_BYTE)?;
+                text.chars().count().into()
+            }
+            (Pipe::Length, Value::Array(items)) => items.len().into(),
+            (Pipe::Length, Value::Object(fields)) => fields.len().into(),
+            (Pipe::Keys, Value::Object(fields)) => {
+                meter.charge(VALUE)?;
+                for key in fields.keys() {
+                    meter.charge(VALUE + key.len() as u64)?;
+                }
+                let mut keys: Vec<&String> = fields.keys().collect();
+                keys.sort_unstable();
+                Value::Array(keys.into_iter().cloned().map(Value::String).collect())
+            }
+            (Pipe::Upper, Value::String(text)) => {
+                charge_case(text, meter)?;
+                Value::String(text.to_uppercase())
+            }
+            (Pipe::Lower, Value::String(text)) => {
+                charge_case(text, meter)?;
+                Value::String(text.to_lowercase())
+            }
+            (Pipe::Length, other) => return refuse("text, a list or an object", kind(other).to_owned()),
+            (Pipe::Keys, other) => return refuse("an object", kind(other).to_owned()),
+            (Pipe::FromJson, other) => return refuse("JSON text", kind(other).to_owned()),
+            (Pipe::Upper | Pipe::Lower, other) => return refuse("text", kind(other).to_owned()),
+        };
+        Ok(Cow::Owned(piped))
     }
 }
 
-fn pipe_all<'a>(
-    value: Cow<'a, Value>,
-    alternative: &Alternative,
-    expression: &Expression,
-) -> Result<Cow<'a, Value>, TemplateError> {
-    alternative.pipes.iter().try_fold(value, |value, pipe| pipe_one(*pipe, value, expression))
+/// Charges a change of case before it is made. ASCII text keeps its length; other text may grow, and it is charged as if
+/// it grew as much as text can.
+fn charge_case(text: &str, meter: &Meter) -> Result<(), Exhausted> {
+    let bytes = text.len() as u64;
+    meter.charge(VALUE)?;
+    meter.charge(bytes.saturating_mul(CASE_BYTE))?;
+    let growth = if text.is_ascii() { 1 } else { CASE_GROWTH };
+    meter.charge(bytes.saturating_mul(growth * BYTE))
 }
 
-/// Null goes through every pipe but `json` as it is.
-fn pipe_one<'a>(
-    pipe: Pipe,
-    value: Cow<'a, Value>,
-    expression: &Expression,
-) -> Result<Cow<'a, Value>, TemplateError> {
-    let refuse = |takes, given: String| {
-        Err(TemplateError::Pipe {
-            pipe: pipe.as_str(),
-            takes,
-            given,
-            expression: expression.text.to_string(),
-        })
-    };
-    let piped = match (pipe, value.as_ref()) {
-        (Pipe::Json, value) => Value::String(json::canonical_string(value)),
-        (_, Value::Null) => return Ok(value),
-        (Pipe::FromJson, Value::String(text)) => match parse_strict(text, MAX_DEPTH) {
-            Ok(value) => value,
-            Err(error) => return refuse("JSON text", format!("this text: {error}")),
-        },
-        (Pipe::Length, Value::String(text)) => text.chars().count().into(),
-        (Pipe::Length, Value::Array(items)) => items.len().into(),
-        (Pipe::Length, Value::Object(fields)) => fields.len().into(),
-        (Pipe::Keys, Value::Object(fields)) => {
-            let mut keys: Vec<&String> = fields.keys().collect();
-            keys.sort_unstable();
-            Value::Array(keys.into_iter().cloned().map(Value::String).collect())
-        }
-        (Pipe::Upper, Value::String(text)) => Value::String(text.to_uppercase()),
-        (Pipe::Lower, Value::String(text)) => Value::String(text.to_lowercase()),
-        (Pipe::Length, other) => return refuse("text, a list or an object", kind(other).to_owned()),
-        (Pipe::Keys, other) => return refuse("an object", kind(other).to_owned()),
-        (Pipe::FromJson, other) => return refuse("JSON text", kind(other).to_owned()),
-        (Pipe::Upper | Pipe::Lower, other) => return refuse("text", kind(other).to_owned()),
-    };
-    Ok(Cow::Owned(piped))
+/// A part of a template in a message, which a document may have written at any length.
+fn shown(text: &str) -> String {
+    excerpt_up_to(text, 200)
 }
 
 /// What a value is, in a sentence.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::path::{Path, PathSyntaxError, quoted};
+use crate::diagnostic::excerpt;
 use crate::json::parse_strict;
 
 /// A parsed expression: the first alternative that is not null.
@@ -138,8 +139,10 @@ impl Reader<'_> {
             self.at += end;
             return Ok(pipe);
         }
+        // To compare takes time and memory with the product of the lengths.
         let nearest = Pipe::ALL
             .into_iter()
+            .filter(|_| name.len() <= 64)
             .map(Pipe::as_str)
             .min_by_key(|known| strsim::damerau_levenshtein(known, name))
             .filter(|known| strsim::damerau_levenshtein(known, name) <= 2)
@@ -148,7 +151,7 @@ impl Reader<'_> {
         let message = if name.is_empty() {
             "a pipe is missing after `|`".to_owned()
         } else {
-            format!("there is no pipe `{name}`")
+            format!("there is no pipe `{}`", excerpt(name))
         };
         Err(Mistake::new(self.at, message, help))
     }
@@ -206,7 +209,7 @@ impl Reader<'_> {
             _ => None,
         });
         let Some(number) = number else {
-            let message = format!("`{}` is not a number", &rest[..length]);
+            let message = format!("`{}` is not a number", excerpt(&rest[..length]));
             return Err(Mistake::new(self.at, message, "a path starts with a name, such as `state`"));
         };
         self.at += length;

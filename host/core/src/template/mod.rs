@@ -16,8 +16,8 @@ mod scope;
 mod value;
 
 pub(crate) use evaluate::kind;
-pub use evaluate::{MAX_SIZE, TemplateError};
+pub use evaluate::{MAX_MISSING, TemplateError};
 pub use expression::Pipe;
 pub use path::{Path, PathSyntaxError, Segment};
 pub use scope::{Fields, Root, Scope};
-pub use value::{PathUse, TemplateSyntaxError, ValueTemplate};
+pub use value::{PathUse, PlacedPath, TemplateSyntaxError, ValueTemplate};

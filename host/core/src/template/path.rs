@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::diagnostic::excerpt;
+use crate::work::rates::{BYTE, LOOKUP};
+
 /// A path: the name of a root, then steps into its value. Conditions and templates share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
@@ -65,7 +68,10 @@ impl Path {
             } else if text.starts_with("${") {
                 (
                     "a path is written without `${` and `}`".to_owned(),
-                    Some(format!("write `{}`", text.trim_start_matches("${").trim_end_matches('}').trim())),
+                    Some(format!(
+                        "write `{}`",
+                        excerpt(text.trim_start_matches("${").trim_end_matches('}').trim())
+                    )),
                 )
             } else {
                 ("a path starts with a name, such as `state`".to_owned(), None)
@@ -113,6 +119,11 @@ impl Path {
     /// The steps behind the root.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// What it costs to follow it: each name is one lookup, which compares the bytes of the name.
+    pub(super) const fn cost(&self) -> u64 {
+        (1 + self.segments.len() as u64) * LOOKUP + self.text.len() as u64 * BYTE
     }
 
     /// The path as it was written.

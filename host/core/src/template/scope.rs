@@ -6,14 +6,16 @@ use serde_json::Value;
 use smallvec::SmallVec;
 
 use super::Path;
+use crate::work::{Exhausted, Meter};
 
 /// A root whose fields are found one at a time, such as the state, so that it is never copied to be read.
 pub trait Fields {
     /// The value of a field, if there is one.
     fn field(&self, key: &str) -> Option<&Value>;
 
-    /// All fields as one object, for a path that names the root alone.
-    fn to_value(&self) -> Value;
+    /// All fields as one object, for a path that names the root alone. The [size](crate::work::size::of) of the copy is
+    /// charged before it is made.
+    fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted>;
 }
 
 /// What a root's name stands for.
@@ -48,18 +50,24 @@ impl<'a> Scope<'a> {
         self
     }
 
-    /// The value at a path; `None` if it leads nowhere.
-    pub fn resolve(&self, path: &Path) -> Option<Cow<'a, Value>> {
+    /// The value at a path; `None` if it leads nowhere. What is borrowed costs the lookups alone
+    /// ([`LOOKUP`](crate::work::rates::LOOKUP) for each name of the path, and its bytes); the whole of a [`Root::Fields`]
+    /// is a copy, and costs its size too.
+    pub fn resolve(&self, path: &Path, meter: &Meter) -> Result<Option<Cow<'a, Value>>, Exhausted> {
+        meter.charge(path.cost())?;
         let name = path.root();
-        let (_, root) = self.roots.iter().find(|(known, _)| *known == name)?;
+        let Some((_, root)) = self.roots.iter().find(|(known, _)| *known == name) else { return Ok(None) };
         let (value, rest) = match root {
             Root::Value(value) => (*value, path.segments()),
             Root::Fields(fields) => match path.segments().split_first() {
-                Some((first, rest)) => (fields.field(first.key())?, rest),
-                None => return Some(Cow::Owned(fields.to_value())),
+                Some((first, rest)) => match fields.field(first.key()) {
+                    Some(value) => (value, rest),
+                    None => return Ok(None),
+                },
+                None => return fields.to_value(meter).map(|value| Some(Cow::Owned(value))),
             },
         };
-        rest.iter().try_fold(value, |value, segment| segment.of(value)).map(Cow::Borrowed)
+        Ok(rest.iter().try_fold(value, |value, segment| segment.of(value)).map(Cow::Borrowed))
     }
 }
 
@@ -77,8 +85,8 @@ mod tests {
             if key == "inputs" { Some(&self.1) } else { self.0.get(key) }
         }
 
-        fn to_value(&self) -> Value {
-            self.0.clone()
+        fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
+            crate::work::size::copy(&self.0, meter)
         }
     }
 
@@ -90,7 +98,9 @@ mod tests {
             .with("state", Root::Fields(&state))
             .with("result", Root::Value(&one))
             .with("result", Root::Value(&two));
-        let resolve = |path: &str| scope.resolve(&Path::parse(path).unwrap()).map(Cow::into_owned);
+        let meter = Meter::of_one_step();
+        let resolve =
+            |path: &str| scope.resolve(&Path::parse(path).unwrap(), &meter).unwrap().map(Cow::into_owned);
         assert_eq!(resolve("state.a.b[0]"), Some(json!(1)));
         assert_eq!(resolve("state.inputs.x"), Some(json!(5)));
         assert_eq!(resolve("state"), Some(json!({"a": {"b": [1]}})));
@@ -98,6 +108,14 @@ mod tests {
         assert_eq!(resolve("state.c"), None);
         assert_eq!(resolve("inputs.x"), None);
         let path = Path::parse("state.a").unwrap();
-        assert!(matches!(scope.resolve(&path), Some(Cow::Borrowed(_))));
+        let meter = Meter::of_one_step();
+        assert!(matches!(scope.resolve(&path, &meter), Ok(Some(Cow::Borrowed(_)))));
+        assert_eq!(meter.spent(), 2 * 32 + 7);
+        let all = Path::parse("state").unwrap();
+        let meter = Meter::of_one_step();
+        scope.resolve(&all, &meter).unwrap();
+        assert_eq!(meter.spent(), 32 + 5 + crate::work::size::of(&state.0));
+        let scarce = Meter::new(100);
+        assert_eq!(scope.resolve(&all, &scarce), Err(Exhausted::Fuel));
     }
 }

@@ -1,5 +1,6 @@
 //! JSON values whose strings may hold templates.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -53,8 +54,17 @@ pub struct PathUse<'a> {
     pub path: &'a Path,
     /// Whether it is one of several alternatives (`||`), so that it may be missing.
     pub optional: bool,
+}
+
+/// A path that a template reads, and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct PlacedPath<'a> {
+    /// The path.
+    pub path: &'a Path,
+    /// Whether it is one of several alternatives (`||`), so that it may be missing.
+    pub optional: bool,
     /// The keys and indices that lead to the string it stands in.
-    pub pointer: Vec<String>,
+    pub pointer: &'a [Cow<'a, str>],
 }
 
 impl ValueTemplate {
@@ -103,18 +113,45 @@ impl ValueTemplate {
     /// Every path that the templates read, in document order.
     pub fn paths(&self) -> impl Iterator<Item = PathUse<'_>> {
         let mut found = Vec::new();
-        collect(&self.root, &mut Vec::new(), &mut found);
+        collect(&self.root, &mut found);
         found.into_iter()
+    }
+
+    /// Visits every path that the templates read, in document order, with its place. The place is lent, not copied: a long
+    /// key may lead to many paths.
+    pub fn each_path(&self, visit: &mut dyn FnMut(PlacedPath<'_>)) {
+        each(&self.root, &mut Vec::new(), visit);
     }
 }
 
-fn collect<'a>(node: &'a Node, pointer: &mut Vec<String>, found: &mut Vec<PathUse<'a>>) {
-    let mut add = |expression: &'a Expression| {
-        let optional = expression.alternatives.len() > 1;
-        for alternative in &expression.alternatives {
-            if let Term::Path(path) = &alternative.term {
-                found.push(PathUse { path, optional, pointer: pointer.clone() });
+fn uses(expression: &Expression) -> impl Iterator<Item = PathUse<'_>> {
+    let optional = expression.alternatives.len() > 1;
+    expression.alternatives.iter().filter_map(move |alternative| match &alternative.term {
+        Term::Path(path) => Some(PathUse { path, optional }),
+        Term::Literal(_) => None,
+    })
+}
+
+fn collect<'a>(node: &'a Node, found: &mut Vec<PathUse<'a>>) {
+    match node {
+        Node::Literal(_) => {}
+        Node::Expression(expression) => found.extend(uses(expression)),
+        Node::Text(parts) => {
+            for part in parts {
+                if let Part::Expression(expression) = part {
+                    found.extend(uses(expression));
+                }
             }
+        }
+        Node::List(items) => items.iter().for_each(|item| collect(item, found)),
+        Node::Object(fields) => fields.iter().for_each(|(_, field)| collect(field, found)),
+    }
+}
+
+fn each<'a>(node: &'a Node, pointer: &mut Vec<Cow<'a, str>>, visit: &mut dyn FnMut(PlacedPath<'_>)) {
+    let mut add = |expression: &'a Expression| {
+        for PathUse { path, optional } in uses(expression) {
+            visit(PlacedPath { path, optional, pointer: pointer.as_slice() });
         }
     };
     match node {
@@ -129,15 +166,15 @@ fn collect<'a>(node: &'a Node, pointer: &mut Vec<String>, found: &mut Vec<PathUs
         }
         Node::List(items) => {
             for (at, item) in items.iter().enumerate() {
-                pointer.push(at.to_string());
-                collect(item, pointer, found);
+                pointer.push(Cow::Owned(at.to_string()));
+                each(item, pointer, visit);
                 pointer.pop();
             }
         }
         Node::Object(fields) => {
             for (key, field) in fields {
-                pointer.push(key.clone());
-                collect(field, pointer, found);
+                pointer.push(Cow::Borrowed(key));
+                each(field, pointer, visit);
                 pointer.pop();
             }
         }
@@ -160,9 +197,10 @@ fn compile(value: &Value, pointer: &mut Vec<String>) -> Result<Option<Node>, Tem
             }
             let nodes: Vec<Node> =
                 compiled.into_iter().zip(items).map(|(node, item)| or_literal(node, item)).collect();
-            Ok(Some(match nodes.iter().map(literal).collect::<Option<Vec<_>>>() {
-                Some(values) => Node::Literal(Arc::new(Value::Array(values))),
-                None => Node::List(nodes),
+            Ok(Some(if nodes.iter().all(is_literal) {
+                Node::Literal(Arc::new(nodes.into_iter().filter_map(literal).collect()))
+            } else {
+                Node::List(nodes)
             }))
         }
         Value::Object(fields) => {
@@ -180,10 +218,12 @@ fn compile(value: &Value, pointer: &mut Vec<String>) -> Result<Option<Node>, Tem
                 .zip(fields)
                 .map(|(node, (key, field))| (key.clone(), or_literal(node, field)))
                 .collect();
-            let values = nodes.iter().map(|(key, node)| Some((key.clone(), literal(node)?)));
-            Ok(Some(match values.collect::<Option<Map<_, _>>>() {
-                Some(fields) => Node::Literal(Arc::new(Value::Object(fields))),
-                None => Node::Object(nodes),
+            Ok(Some(if nodes.iter().all(|(_, node)| is_literal(node)) {
+                let fields: Map<_, _> =
+                    nodes.into_iter().filter_map(|(key, node)| Some((key, literal(node)?))).collect();
+                Node::Literal(Arc::new(Value::Object(fields)))
+            } else {
+                Node::Object(nodes)
             }))
         }
         _ => Ok(None),
@@ -194,9 +234,14 @@ fn or_literal(node: Option<Node>, value: &Value) -> Node {
     node.unwrap_or_else(|| Node::Literal(Arc::new(value.clone())))
 }
 
-fn literal(node: &Node) -> Option<Value> {
+const fn is_literal(node: &Node) -> bool {
+    matches!(node, Node::Literal(_))
+}
+
+/// The value of a literal. It is moved, not copied: each level of a value asks for those of the level below.
+fn literal(node: Node) -> Option<Value> {
     match node {
-        Node::Literal(value) => Some(Value::clone(value)),
+        Node::Literal(value) => Some(Arc::unwrap_or_clone(value)),
         _ => None,
     }
 }

@@ -1,9 +1,13 @@
 //! Directives: what they take, and how their text is filled in.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt, nearest};
-use crate::json::canonical_string;
+use crate::json::{canonical_length, write_canonical};
+use crate::work::rates::{BYTE, LOOKUP};
+use crate::work::{Exhausted, Meter};
 use crate::yaml::{Fields, Node, Yaml};
 
 use super::xml::Element;
@@ -128,28 +132,62 @@ impl Directive {
 
     /// Fills a text in: each placeholder becomes its input, or its own default where there is no such input. What an
     /// input holds is never looked at again: it cannot bring placeholders along.
-    pub fn fill(text: &str, inputs: &Map<String, Value>) -> String {
-        let mut filled = String::with_capacity(text.len());
+    ///
+    /// Charges the text twice, since it is read to find out how long the result is and again to write it, a lookup for each
+    /// placeholder in both, the canonical text of each input that is no text, once, and the result. All of it is charged
+    /// before memory is taken for the result.
+    pub fn fill(text: &str, inputs: &Map<String, Value>, meter: &Meter) -> Result<String, Exhausted> {
+        meter.charge_each(text.len(), 2 * BYTE)?;
+        let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
+        let mut written: BTreeMap<&str, String> = BTreeMap::new();
+        meter.charge_each(text.len(), BYTE)?;
+        let mut length = text.len();
+        for found in placeholders(text) {
+            meter.charge_each(2 * found.name.len(), BYTE)?;
+            meter.charge(2 * LOOKUP)?;
+            let more = match given(found.name) {
+                Some(Value::String(value)) => value.len(),
+                Some(value) => {
+                    if let Some(text) = written.get(found.name) {
+                        text.len()
+                    } else {
+                        let mut text = String::with_capacity(canonical_length(value, meter)?);
+                        write_canonical(value, &mut text);
+                        written.entry(found.name).or_insert(text).len()
+                    }
+                }
+                None => found.default.unwrap_or_default().len(),
+            };
+            meter.charge_each(more, BYTE)?;
+            length += more;
+            length -= found.end - found.start;
+        }
+        let mut filled = String::with_capacity(length);
         let mut last = 0;
         for found in placeholders(text) {
             filled.push_str(&text[last..found.start]);
             last = found.end;
-            match inputs.get(found.name).filter(|value| !value.is_null()) {
+            match given(found.name) {
                 Some(Value::String(value)) => filled.push_str(value),
-                Some(value) => filled.push_str(&canonical_string(value)),
+                Some(_) => filled.push_str(written.get(found.name).map_or("", String::as_str)),
                 None => filled.push_str(found.default.unwrap_or_default()),
             }
         }
         filled.push_str(&text[last..]);
-        filled
+        Ok(filled)
     }
 
     /// Reports placeholders in `text[from..]` that name no declared input.
     pub(super) fn check(&self, text: &str, from: usize, problems: &Problems) {
         let declared = || self.inputs.iter().map(|input| input.name.as_str());
+        let names: BTreeSet<&str> = declared().collect();
         for found in placeholders(&text[from..]) {
-            if declared().any(|name| name == found.name) {
+            if names.contains(found.name) {
                 continue;
+            }
+            // To find a place takes time with the length of the text.
+            if problems.is_full() {
+                return;
             }
             let name = excerpt(found.name);
             let span = Span::locate(text, from + found.start, from + found.end);
@@ -166,7 +204,7 @@ impl Directive {
     }
 }
 
-/// `{input:name}`, `{input:name?}`, `{input:name:default}` or `{input:name|default}`.
+/// A placeholder: `{input:name}`, `{input:name?}`, `{input:name:default}` or `{input:name|default}`.
 struct Placeholder<'t> {
     start: usize,
     end: usize,
@@ -174,22 +212,39 @@ struct Placeholder<'t> {
     default: Option<&'t str>,
 }
 
+/// The placeholders of a text, none inside another: what stands in the default of one is its text. Takes time with the
+/// length of the text, however many of them are not closed.
 fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
-    text.match_indices(OPEN).filter_map(move |(start, _)| {
-        let inside = &text[start + OPEN.len()..];
-        let inside = &inside[..inside.find('}')?];
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let length = inside.find(|c| !is_name(c)).unwrap_or(inside.len());
-        let (name, rest) = inside.split_at(length);
-        let default = match rest.chars().next() {
-            None => None,
-            Some(':' | '|') => Some(&rest[1..]),
-            Some('?') if rest.len() == 1 => None,
-            Some(_) => return None,
-        };
-        let end = start + OPEN.len() + inside.len() + 1;
-        (!name.is_empty()).then_some(Placeholder { start, end, name, default })
+    let mut at = 0;
+    // The first `}` behind the opening that was looked at last.
+    let mut close = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + text[at..].find(OPEN)?;
+            at = start + OPEN.len();
+            if close < at {
+                close = at + text[at..].find('}')?;
+            }
+            if let Some((name, default)) = inside(&text[at..close]) {
+                at = close + 1;
+                return Some(Placeholder { start, end: at, name, default });
+            }
+        }
     })
+}
+
+/// What stands between `{input:` and `}`: the name and the default.
+fn inside(text: &str) -> Option<(&str, Option<&str>)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let length = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(length);
+    let default = match rest.chars().next() {
+        None => None,
+        Some(':' | '|') => Some(&rest[1..]),
+        Some('?') if rest.len() == 1 => None,
+        Some(_) => return None,
+    };
+    (!name.is_empty()).then_some((name, default))
 }
 
 /// Reads `inputs` and `outputs` of a directive whose metadata are YAML.
@@ -197,13 +252,15 @@ pub(super) fn of_yaml(metadata: &Node, problems: &Problems) -> Directive {
     let Some(mapping) = metadata.as_mapping() else { return Directive::default() };
     let mut directive = Directive { inputs: Vec::new(), outputs: mapping.get("outputs").map(Node::to_json) };
     let Some(inputs) = mapping.get("inputs").filter(|inputs| !inputs.is_null()) else { return directive };
+    let mut names = BTreeSet::new();
     match &inputs.value {
         Yaml::List(list) => {
             for node in list {
                 let Some(mut fields) = Fields::open(node, "an input", problems) else { continue };
                 let name = fields.required("name").and_then(|name| name.text("`name`", problems));
                 if let Some(name) = name {
-                    push(&mut directive, yaml_input(name, fields, problems), node.span, problems);
+                    let input = yaml_input(name, fields, problems);
+                    push(&mut directive, &mut names, input, || node.span, problems);
                 } else {
                     fields.also_known(&["type", "required", "default", "description"]);
                     fields.finish();
@@ -219,7 +276,7 @@ pub(super) fn of_yaml(metadata: &Node, problems: &Problems) -> Directive {
                     Fields::open(&entry.value, format!("the input `{}`", excerpt(name)), problems)
                         .and_then(|fields| yaml_input(name, fields, problems))
                 };
-                push(&mut directive, input, entry.key.span, problems);
+                push(&mut directive, &mut names, input, || entry.key.span, problems);
             }
         }
         _ => inputs.wrong_type("`inputs`", "a mapping or a list of inputs", problems),
@@ -261,8 +318,13 @@ fn yaml_input(name: &str, mut fields: Fields<'_>, problems: &Problems) -> Option
 /// Reads `inputs` and `outputs` of a directive whose metadata are XML. `base` is where the XML begins in `text`.
 pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problems) -> Directive {
     let mut directive = Directive::default();
+    let mut names = BTreeSet::new();
     let span = |element: &Element| Span::locate(text, base + element.start, base + element.end).first_line();
     let bad = |element: &Element, message: String, help: &str| {
+        // To find a place takes time with the length of the text.
+        if problems.is_full() {
+            return;
+        }
         problems.push(Diagnostic::error(codes::DIRECTIVE_INPUT, span(element), message).help(help));
     };
     for element in root.child("inputs").map(|inputs| inputs.children.as_slice()).unwrap_or_default() {
@@ -319,26 +381,33 @@ pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problem
         let description = Some(element.text.split_whitespace().collect::<Vec<_>>().join(" "));
         let description = description.filter(|description| !description.is_empty());
         let input = DirectiveInput { name: name.to_owned(), kind, required, default, description };
-        push(&mut directive, Some(input), span(element), problems);
+        push(&mut directive, &mut names, Some(input), || span(element), problems);
     }
     directive.outputs = root.child("outputs").map(Element::to_json);
     directive
 }
 
-fn push(directive: &mut Directive, input: Option<DirectiveInput>, span: Span, problems: &Problems) {
+fn push(
+    directive: &mut Directive,
+    names: &mut BTreeSet<String>,
+    input: Option<DirectiveInput>,
+    span: impl Fn() -> Span,
+    problems: &Problems,
+) {
     let Some(input) = input else { return };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name = excerpt(&input.name);
     let refused = if input.name.is_empty() || !input.name.chars().all(is_name) || input.name.len() > 128 {
         Some(format!("`{name}` cannot be the name of an input"))
-    } else if directive.inputs.iter().any(|known| known.name == input.name) {
+    } else if !names.insert(input.name.clone()) {
         Some(format!("the input `{name}` is declared twice"))
     } else {
         None
     };
     match refused {
+        Some(_) if problems.is_full() => {}
         Some(message) => problems.push(
-            Diagnostic::error(codes::DIRECTIVE_INPUT, span.first_line(), message)
+            Diagnostic::error(codes::DIRECTIVE_INPUT, span().first_line(), message)
                 .help("names consist of letters, digits, `_` and `-`, and each is declared once"),
         ),
         None => directive.inputs.push(input),

@@ -66,7 +66,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 impl SearchQuery {
-    /// A query of words, looked for in these fields; in all where none is named.
+    /// A query of words, looked for in these fields, each once; in all where none is named.
     pub fn new(text: &str, fields: &[SearchField]) -> Self {
         let mut terms: Vec<String> = Vec::new();
         for word in words(text) {
@@ -74,8 +74,8 @@ impl SearchQuery {
                 terms.push(word);
             }
         }
-        let fields =
-            if fields.is_empty() { SEARCH_FIELDS.map(|(_, field)| field).to_vec() } else { fields.to_vec() };
+        let all = SEARCH_FIELDS.map(|(_, field)| field);
+        let fields = all.into_iter().filter(|field| fields.is_empty() || fields.contains(field)).collect();
         Self { terms, fields }
     }
 
@@ -87,15 +87,17 @@ impl SearchQuery {
         if self.terms.is_empty() {
             return Some(0);
         }
+        // A word that begins with a term counts where the term has three characters.
+        let begins: Vec<bool> = self.terms.iter().map(|term| term.chars().nth(2).is_some()).collect();
         let mut scores = vec![0; self.terms.len()];
         for field in &self.fields {
             let mut hits = vec![0; self.terms.len()];
             let mut look = |text: &str| {
                 for word in words(text) {
-                    for (term, hits) in self.terms.iter().zip(&mut hits) {
+                    for ((term, begins), hits) in self.terms.iter().zip(&begins).zip(&mut hits) {
                         if word == *term {
                             *hits += 2;
-                        } else if term.chars().count() >= 3 && word.starts_with(term.as_str()) {
+                        } else if *begins && word.starts_with(term.as_str()) {
                             *hits += 1;
                         }
                     }
@@ -175,6 +177,8 @@ mod tests {
         assert_eq!(SearchQuery::new(" ,-", &[]).score(&item("a", "", "")), Some(0));
         let titles = SearchQuery::new("graphs", &[SearchField::Title]);
         assert_eq!(titles.score(&item("graphs", "", "graphs")), None);
+        let twice = SearchQuery::new("graphs", &[SearchField::Title; 2]);
+        assert_eq!(twice.score(&item("", "graphs", "")), titles.score(&item("", "graphs", "")));
     }
 
     #[test]

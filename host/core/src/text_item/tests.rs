@@ -6,11 +6,17 @@ use super::*;
 use crate::graph::ItemType;
 use crate::schema::InputSchema;
 use crate::trust::{CommentMark, SigningKey, sign_text};
+use crate::work::rates::STEP;
+use crate::work::{Exhausted, Meter};
 
 fn read(item_type: ItemType, text: &str) -> Result<TextItem, Vec<String>> {
     read_text_item(item_type, TextFormat::Markdown, "x.md", text)
         .map(|read| read.item)
         .map_err(|problems| problems.to_lines())
+}
+
+fn fill(text: &str, inputs: &Value) -> String {
+    Directive::fill(text, inputs.as_object().unwrap(), &Meter::of_one_step()).unwrap()
 }
 
 const YAML_DIRECTIVE: &str = "---\ntitle: Greet\ninputs:\n  who: { type: string, required: true }\n  times: { type: integer, default: 2 }\n---\n\nGreet {input:who} {input:times} times{input:mark|!}\n";
@@ -49,12 +55,13 @@ fn a_directive_says_what_it_takes() {
     let item = read(ItemType::Directive, YAML_DIRECTIVE).unwrap_err();
     assert!(item[0].contains("`{input:mark}` names no input"), "{item:?}");
     let item = read(ItemType::Directive, &YAML_DIRECTIVE.replace("{input:mark|!}", "")).unwrap();
-    let schema = InputSchema::compile(&item.directive.as_ref().unwrap().schema()).unwrap();
-    let filled = schema.validate_and_fill(json!({"who": "{input:times}"})).unwrap();
-    assert_eq!(Directive::fill(&item.body, filled.as_object().unwrap()), "Greet {input:times} 2 times\n");
-    assert!(schema.validate_and_fill(json!({})).is_err());
-    assert!(schema.validate_and_fill(json!({"who": 1})).is_err());
-    assert!(schema.validate_and_fill(json!({"who": "a", "hwo": 1})).is_err());
+    let schema =
+        InputSchema::compile(&item.directive.as_ref().unwrap().schema(), &Meter::of_one_step()).unwrap();
+    let filled = schema.validate_and_fill(json!({"who": "{input:times}"}), &Meter::of_one_step()).unwrap();
+    assert_eq!(fill(&item.body, &filled), "Greet {input:times} 2 times\n");
+    assert!(schema.validate_and_fill(json!({}), &Meter::of_one_step()).is_err());
+    assert!(schema.validate_and_fill(json!({"who": 1}), &Meter::of_one_step()).is_err());
+    assert!(schema.validate_and_fill(json!({"who": "a", "hwo": 1}), &Meter::of_one_step()).is_err());
 }
 
 #[test]
@@ -69,10 +76,7 @@ fn a_directive_of_rye_is_read() {
     assert_eq!(directive.inputs[1].default, Some(json!(3)));
     assert_eq!(directive.inputs[0].description.as_deref(), Some("Its name"));
     let inputs = json!({"name": "x", "n": 3});
-    assert_eq!(
-        Directive::fill(&item.body, inputs.as_object().unwrap()),
-        "<process>\n<step>Write x 3.</step>\n</process>\n"
-    );
+    assert_eq!(fill(&item.body, &inputs), "<process>\n<step>Write x 3.</step>\n</process>\n");
     // Older ones have their process inside the element.
     let older = XML_DIRECTIVE.replace("</outputs>", "</outputs><process><step>Do {input:n}</step></process>");
     let older = read(ItemType::Directive, &older).unwrap();
@@ -100,6 +104,72 @@ fn mistakes_are_shown_where_they_are() {
     insta::assert_snapshot!(shown.join("\n---\n"));
 }
 
+#[test]
+fn what_stands_in_a_default_is_its_text() {
+    assert_eq!(fill("<{input:a:{input:b}>", &json!({"b": 1})), "<{input:b>");
+    assert_eq!(fill("{input:a:{input:b} {input:b}", &json!({"a": 1, "b": 2})), "1 2");
+    assert_eq!(fill("{input:{input:{input:b} {input:", &json!({"b": 2})), "{input:{input:2 {input:");
+    assert_eq!(
+        fill("{input:}{input:b c}{input:b?}{input:b?x}", &json!({"b": 2})),
+        "{input:}{input:b c}2{input:b?x}"
+    );
+}
+
+#[test]
+fn a_text_is_filled_in_for_what_it_costs() {
+    let inputs = json!({"a": "x".repeat(1_000_000), "l": vec![1; 10_000]});
+    let cost = |text: &str| {
+        let meter = Meter::of_one_step();
+        let filled = Directive::fill(text, inputs.as_object().unwrap(), &meter);
+        (filled.map(|filled| filled.len()), meter.spent())
+    };
+    let (length, spent) = cost("{input:a}{input:a}");
+    assert_eq!(length, Ok(2_000_000));
+    assert!((2_000_000..2_001_000).contains(&spent), "{spent}");
+    // A value is walked once, however often it is named.
+    let (once, twice) = (cost("{input:l}").1, cost("{input:l}{input:l}").1);
+    assert!(twice - once < 30_000, "{once} {twice}");
+    assert_eq!(cost(&"{input:a}".repeat(101)), (Err(Exhausted::Step), STEP));
+}
+
+/// What is not closed is looked at once, and not once for each opening before it.
+#[test]
+fn placeholders_that_are_not_closed_take_no_longer() {
+    for text in
+        ["{input:".repeat(300_000), "{input:a:".repeat(300_000), format!("{}}}", "{input:a ".repeat(300_000))]
+    {
+        assert_eq!(fill(&text, &json!({})), text);
+    }
+    let nested = format!("{}}}", "{input:a:".repeat(300_000));
+    assert_eq!(fill(&nested, &json!({"a": 1})), "1");
+}
+
+#[test]
+fn large_directives_are_read_in_time() {
+    let many =
+        |count: usize, part: &dyn Fn(usize) -> String| (0..count).map(part).collect::<Vec<_>>().concat();
+    let yaml = format!("---\ninputs:\n{}---\n", many(60_000, &|n| format!("  i{n}: \n")));
+    let read_all =
+        read(ItemType::Directive, &format!("{yaml}{}", many(60_000, &|n| format!("{{input:i{n}}}"))))
+            .unwrap();
+    assert_eq!(read_all.directive.unwrap().inputs.len(), 60_000);
+    let unknown = read(ItemType::Directive, &format!("{yaml}{}", "{input:x}".repeat(200_000))).unwrap_err();
+    assert_eq!(unknown.len(), 200);
+    let wide = format!("```xml\n<directive {}/>\n```\n", many(200_000, &|n| format!("a{n}='' ")));
+    assert_eq!(read(ItemType::Directive, &wide).unwrap().metadata.len(), 200_000);
+    let inputs = many(9_000, &|n| format!("<input name='i{n}'/>"));
+    let long =
+        format!("```xml\n<directive><inputs>{inputs}</inputs></directive>\n```\n{}", "text ".repeat(200_000));
+    assert_eq!(read(ItemType::Directive, &long).unwrap().directive.unwrap().inputs.len(), 9_000);
+}
+
+#[test]
+fn a_long_word_is_looked_for_in_time() {
+    let query = SearchQuery::new(&"x".repeat(1_000_000), &[]);
+    let item = Searched { body: "x ".repeat(500_000), ..Searched::default() };
+    assert_eq!(query.score(&item), None);
+}
+
 proptest! {
     #[test]
     fn reading_never_panics(text in "(---\n|```yaml\n|```xml\n)?[a-c:<>/\\-`{}\n #é|?\"=\r]{0,60}(\n---\n|\n```\n)?[{}input:a|? <>é]{0,20}") {
@@ -108,13 +178,13 @@ proptest! {
                 let _ = read_text_item(item_type, format, "x.md", &text);
             }
         }
-        let _ = Directive::fill(&text, &serde_json::Map::new());
+        fill(&text, &json!({"a": {"b": 1}}));
     }
 
     #[test]
     fn what_is_filled_in_is_not_looked_at_again(value in "[{}input:a]{0,12}") {
         let inputs = json!({"a": value});
-        let filled = Directive::fill("<{input:a}>", inputs.as_object().unwrap());
+        let filled = fill("<{input:a}>", &inputs);
         prop_assert_eq!(filled, format!("<{value}>"));
     }
 }

@@ -1,6 +1,8 @@
 //! As much XML as directives are written in: elements, attributes, text, comments and CDATA. No document types, so no
 //! entities but XML's own.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// How deep elements may lie inside each other.
@@ -147,6 +149,7 @@ impl<'t> Reader<'t> {
         }
         self.at += 1;
         let mut element = Element { name: self.name()?, start, ..Element::default() };
+        let mut names = BTreeSet::new();
         loop {
             self.skip_blanks();
             if self.rest().starts_with("/>") {
@@ -159,7 +162,7 @@ impl<'t> Reader<'t> {
                 break;
             }
             let (name, value) = self.attribute()?;
-            if element.attribute(&name).is_some() {
+            if !names.insert(name.clone()) {
                 return Err(self.error(format!("`<{}>` has the attribute `{name}` twice", element.name)));
             }
             element.attributes.push((name, value));

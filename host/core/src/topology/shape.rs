@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::printable;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind};
 
+/// How many characters of an edge's label are kept.
+const LONGEST_LABEL: usize = 400;
+
 /// The shape of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,9 +156,9 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
                 } else {
                     TopologyEdgeKind::Otherwise
                 };
-                let said = edge.label.as_deref().map(|label| printable(label).into_owned());
+                let said = edge.label.as_deref().map(caption);
                 let label = said
-                    .or_else(|| edge.when.as_ref().map(|when| printable(&when.to_string()).into_owned()))
+                    .or_else(|| edge.when.as_ref().map(|when| caption(&when.to_string())))
                     .unwrap_or_else(|| "otherwise".to_owned());
                 if edge.to.is_empty() {
                     add(None, kind, Some(label.clone()), Some(place));
@@ -182,6 +185,15 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
             place: None,
             fired: None,
         });
+    }
+}
+
+/// What a picture shows of a label or a condition: an edge to each of many targets repeats it.
+fn caption(text: &str) -> String {
+    let shown = printable(text);
+    match shown.char_indices().nth(LONGEST_LABEL) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None => shown.into_owned(),
     }
 }
 

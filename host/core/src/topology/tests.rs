@@ -23,6 +23,32 @@ fn topology() -> Topology {
     Topology::of(&crate::document::load("shape.yaml", GRAPH, "t/shape").unwrap().graph)
 }
 
+/// An edge to each of many targets repeats the label.
+#[test]
+fn long_labels_are_cut() {
+    let text = |label: &str, when: &str| {
+        let targets = "b, ".repeat(1_000);
+        format!(
+            "tool_type: graph\nconfig: {{ start: a, nodes: {{ b: {{}}, a: {{ next: [{{ to: [{targets}], label: {label}, when: {when} }}] }} }} }}\n"
+        )
+    };
+    let long = "é".repeat(100_000);
+    for text in [
+        text(&long, "{ path: state.x, value: 1 }"),
+        text("null", &format!("{{ path: state.x, value: {long} }}")),
+    ] {
+        let topology = Topology::of(&crate::document::load("shape.yaml", &text, "t/shape").unwrap().graph);
+        assert_eq!(topology.edges.len(), 1_001);
+        assert!(
+            topology
+                .edges
+                .iter()
+                .all(|edge| edge.label.as_ref().is_none_or(|label| label.chars().count() <= 401))
+        );
+        assert!(topology.to_dot().len() < 1_000_000);
+    }
+}
+
 #[test]
 fn the_picture_as_mermaid() {
     insta::assert_snapshot!(topology().to_mermaid());

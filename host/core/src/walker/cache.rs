@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Walker;
+use super::budget::Trouble;
 use super::event::{Effect, Event, Notice, TaskSpec};
 use super::machine::illegal;
 use super::setup::HandleError;
@@ -23,6 +24,7 @@ use crate::node::{Category, Failure, Outcome};
 use crate::record::{CacheEntry, CacheHit, Canonical, SignedCacheEntry, TaskCache};
 use crate::time::Timestamp;
 use crate::trust::VerifyingKey;
+use crate::work::{Meter, size};
 
 /// A task for which a stored result may stand in.
 #[derive(Clone, Debug)]
@@ -166,7 +168,10 @@ impl Walker {
         let Some(policy) = node.cache.as_ref().filter(|_| is_fresh && spec.activation.attempt == 1) else {
             return self.perform(at, spec, fx);
         };
-        match self.given(at, node, policy, &spec) {
+        let meter = superstep.tasks[at].meter();
+        let given = self.given(at, node, policy, &spec, &meter);
+        self.count_task_work(at, meter.spent());
+        match given {
             Ok(given) => {
                 let Some(superstep) = &mut self.superstep else { return };
                 let run = self.setup.identity.record_run().to_owned();
@@ -174,7 +179,7 @@ impl Walker {
                 superstep.tasks[at].caching.waiting = Some(lookup.clone());
                 fx.push(Effect::LookUp(Box::new(lookup)));
             }
-            Err(failure) => self.failed(now, at, failure, fx),
+            Err(trouble) => self.troubled(now, at, trouble, fx),
         }
     }
 
@@ -192,7 +197,8 @@ impl Walker {
         node: &Node,
         policy: &CachePolicy,
         spec: &TaskSpec,
-    ) -> Result<Digest, Failure> {
+        meter: &Meter,
+    ) -> Result<Digest, Trouble> {
         let mut warnings = Vec::new();
         let own = match (&policy.key, &self.superstep) {
             (Some(template), Some(superstep)) => {
@@ -202,23 +208,24 @@ impl Walker {
                     NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
                     _ => None,
                 };
-                let context = self.context(node, active);
+                let context = self.context(node, active, meter)?;
                 let bound = variable.zip(task.item.as_deref());
                 let scope = self.scope(&context, active.argument.as_deref(), bound);
-                self.evaluate(template, &scope, node, &mut warnings)?
+                self.evaluate(template, &scope, node, &mut warnings, meter)?
             }
             _ => Value::Null,
         };
         if let Some(superstep) = &mut self.superstep {
             superstep.tasks[at].warnings.append(&mut warnings);
         }
-        let written = |value: &Value| json::canonical_string(value);
-        let argument = spec.activation.argument.as_ref().map(written).unwrap_or_default();
+        // Each is written once more, to be digested.
+        let written = |value: &Value| size::charge(value, meter).map(|()| json::canonical_string(value));
+        let argument = spec.activation.argument.as_ref().map(written).transpose()?.unwrap_or_default();
         Ok(DomainHasher::new("graph-host/cache-given/v1")
             .field(spec.item_id.as_bytes())
-            .field(written(&spec.params).as_bytes())
+            .field(written(&spec.params)?.as_bytes())
             .field(argument.as_bytes())
-            .field(written(&own).as_bytes())
+            .field(written(&own)?.as_bytes())
             .finish())
     }
 
@@ -288,6 +295,7 @@ impl Walker {
         let task = &mut superstep.tasks[at];
         task.used.fuel = task.used.fuel.saturating_add(entry.fuel);
         task.reserved = task.reserved.saturating_sub(entry.fuel);
+        task.components = task.components.saturating_sub(entry.fuel);
         fx.push(Effect::Emit(Notice::Cached {
             task: Arc::clone(&task.id),
             node: node.name.clone(),
@@ -295,6 +303,7 @@ impl Walker {
             run: entry.run.clone(),
         }));
         let result = Value::clone(&entry.result.0);
+        superstep.held = superstep.held.saturating_add(size::of(&result));
         task.caching.cache = Some(TaskCache::Hit(Box::new(entry.into())));
         self.accept(now, at, Outcome::Result(result), fx);
     }

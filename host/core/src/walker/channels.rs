@@ -11,6 +11,7 @@ use crate::graph::{Channel, Graph, NodeIndex, Reducer};
 use crate::json;
 use crate::record::{ChannelStamp, ChannelValue, ValueKind};
 use crate::template::Fields;
+use crate::work::{Exhausted, Meter, size};
 
 /// All channels of a run.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Channels {
     declared: BTreeMap<String, Channel>,
     slots: BTreeMap<String, Slot>,
     inputs: Arc<Value>,
+    /// What all channels hold, as `work::size` measures it.
+    size: u64,
     /// Values written since the last checkpoint that was handed out to be persisted.
     unpersisted: BTreeMap<String, Vec<ChannelValue>>,
 }
@@ -26,6 +29,8 @@ pub(super) struct Channels {
 struct Slot {
     reducer: Reducer,
     value: Value,
+    /// What it holds, with the channel's name.
+    size: u64,
     /// Absent for an untracked channel.
     stamp: Option<ChannelStamp>,
 }
@@ -47,8 +52,18 @@ enum Unpersisted {
 #[derive(Debug)]
 enum Before {
     Absent,
-    Value(Value, Option<ChannelStamp>),
-    Length(usize, Option<ChannelStamp>),
+    Value(Value, u64, Option<ChannelStamp>),
+    Length(usize, u64, Option<ChannelStamp>),
+}
+
+/// What the writes of a superstep do to a channel.
+#[derive(Debug)]
+pub(super) struct Folded {
+    channel: String,
+    reducer: Reducer,
+    change: Change,
+    /// The size of what is written.
+    pub(super) size: u64,
 }
 
 /// A fold error and the channel that it is about.
@@ -63,7 +78,8 @@ impl Channels {
     /// The channels before any write.
     pub(super) fn new(graph: &Graph, inputs: Arc<Value>) -> Self {
         let declared = declared(graph);
-        let mut channels = Self { declared, slots: BTreeMap::new(), inputs, unpersisted: BTreeMap::new() };
+        let mut channels =
+            Self { declared, slots: BTreeMap::new(), inputs, size: 0, unpersisted: BTreeMap::new() };
         for channel in &graph.channels {
             if let Some(value) = initial(channel) {
                 channels.set(&channel.name, channel.reducer, value, 0);
@@ -99,7 +115,7 @@ impl Channels {
                 }
             } else {
                 let reducer = declared.get(&stored.channel).map_or(Reducer::LastValue, |found| found.reducer);
-                slots.insert(stored.channel.clone(), Slot { reducer, value, stamp: None });
+                slots.insert(stored.channel.clone(), Slot { reducer, value, size: 0, stamp: None });
             }
             digests.insert(stored.channel.clone(), digest);
         }
@@ -113,7 +129,12 @@ impl Channels {
             }
             slot.stamp = Some(*stamp);
         }
-        let mut channels = Self { declared, slots, inputs, unpersisted: BTreeMap::new() };
+        let mut size = 0_u64;
+        for (channel, slot) in &mut slots {
+            slot.size = size_of(channel, &slot.value);
+            size = size.saturating_add(slot.size);
+        }
+        let mut channels = Self { declared, slots, inputs, size, unpersisted: BTreeMap::new() };
         channels.forget_untracked();
         Ok(channels)
     }
@@ -121,6 +142,8 @@ impl Channels {
     /// Puts untracked channels back at their defaults: whoever resumes a run finds them there, whether the walker was
     /// made from a store or has been waiting in memory.
     pub(super) fn forget_untracked(&mut self) {
+        let untracked = |slot: &&Slot| slot.reducer == Reducer::Untracked;
+        self.size -= self.slots.values().filter(untracked).map(|slot| slot.size).sum::<u64>();
         self.slots.retain(|_, slot| slot.reducer != Reducer::Untracked);
         let untracked = self.declared.values().filter(|channel| channel.reducer == Reducer::Untracked);
         let defaults: Vec<_> =
@@ -139,27 +162,74 @@ impl Channels {
         self.declared.get(channel).map_or(Reducer::LastValue, |found| found.reducer)
     }
 
-    /// Folds a superstep's writes, each channel's in task order, and clears what lives for one superstep only. If any
-    /// channel refuses, nothing has changed.
-    pub(super) fn apply(
-        &mut self,
-        writes: BTreeMap<String, Vec<Write>>,
-        version: u64,
-    ) -> Result<(Undo, Vec<ChannelChange>), ApplyError> {
-        let changes = self.fold(writes)?;
+    /// What all channels hold, as [`size`] measures it.
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How many channels there are.
+    pub(super) fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Forgets everything: the run has ended, and nothing is asked of it but its output.
+    pub(super) fn clear(&mut self) {
+        self.slots.clear();
+        self.unpersisted.clear();
+        self.size = 0;
+    }
+
+    /// What all channels would hold once these are written, and what lives for one superstep only is cleared.
+    pub(super) fn size_with(&self, folded: &[Folded]) -> u64 {
+        let of = |channel: &str| self.slots.get(channel).map_or(0, |slot| slot.size);
+        let passing = self.passing(folded).map(|(_, slot)| slot.size).fold(0, u64::saturating_add);
+        let mut size = self.size.saturating_sub(passing);
+        for Folded { channel, change, size: written, .. } in folded {
+            let before = match change {
+                Change::Set(_) => of(channel),
+                Change::Extend(_) => 0,
+            };
+            size = size.saturating_sub(before).saturating_add(*written);
+        }
+        size
+    }
+
+    /// Folds the writes to a channel, in task order. Nothing changes yet.
+    pub(super) fn fold(
+        &self,
+        channel: String,
+        writes: Vec<Write>,
+        meter: &Meter,
+    ) -> Result<Folded, ApplyError> {
+        let reducer = self.reducer(&channel);
+        let current = self.slots.get(&channel).map(|slot| &slot.value);
+        let folded = fold(reducer, current, writes, meter).and_then(|change| {
+            // Its canonical text is written, digested and stored.
+            let grows = matches!(change, Change::Extend(_)) && current.is_some();
+            let name = if grows { 0 } else { channel.len() as u64 };
+            let size = change.size().saturating_add(name);
+            meter.charge(size)?;
+            Ok((change, size))
+        });
+        match folded {
+            Ok((change, size)) => Ok(Folded { channel, reducer, change, size }),
+            Err(error) => Err(ApplyError { channel, reducer, error }),
+        }
+    }
+
+    /// Writes what a superstep's writes were folded to, and clears what lives for one superstep only.
+    pub(super) fn apply(&mut self, folded: Vec<Folded>, version: u64) -> (Undo, Vec<ChannelChange>) {
         let mut undo = Undo::default();
-        self.clear_passing(version, &changes, &mut undo);
-        let told = self.write(changes, version, &mut undo);
-        Ok((undo, told))
+        self.clear_passing(version, &folded, &mut undo);
+        let told = self.write(folded, version, &mut undo);
+        (undo, told)
     }
 
     /// Writes values before the first superstep, through the reducers.
-    pub(super) fn seed(&mut self, state: Map<String, Value>) -> Result<(), ApplyError> {
-        let write = |value| vec![Write { node: NodeIndex(0), value }];
-        let writes = state.into_iter().map(|(channel, value)| (channel, write(value))).collect();
-        let changes = self.fold(writes)?;
-        let seeded: Vec<_> = changes.iter().map(|(channel, ..)| channel.clone()).collect();
-        self.write(changes, 0, &mut Undo::default());
+    pub(super) fn seed(&mut self, state: Map<String, Value>, meter: &Meter) -> Result<(), ApplyError> {
+        let folded = self.fold_given(state, meter)?;
+        let seeded: Vec<_> = folded.iter().map(|folded| folded.channel.clone()).collect();
+        self.write(folded, 0, &mut Undo::default());
         for channel in seeded {
             // A checkpoint carries one value of a channel for each version: a seed is part of the first whole one.
             self.write_whole(&channel, 0);
@@ -169,13 +239,22 @@ impl Channels {
 
     /// Writes values from outside the graph, through the reducers. What lives for one superstep stays: none has run. If
     /// any channel refuses, nothing has changed.
-    pub(super) fn edit(&mut self, values: Map<String, Value>, version: u64) -> Result<Undo, ApplyError> {
-        let write = |value| vec![Write { node: NodeIndex(0), value }];
-        let writes = values.into_iter().map(|(channel, value)| (channel, write(value))).collect();
-        let changes = self.fold(writes)?;
+    pub(super) fn edit(
+        &mut self,
+        values: Map<String, Value>,
+        version: u64,
+        meter: &Meter,
+    ) -> Result<Undo, ApplyError> {
+        let folded = self.fold_given(values, meter)?;
         let mut undo = Undo::default();
-        self.write(changes, version, &mut undo);
+        self.write(folded, version, &mut undo);
         Ok(undo)
+    }
+
+    /// Folds values from outside the graph.
+    fn fold_given(&self, values: Map<String, Value>, meter: &Meter) -> Result<Vec<Folded>, ApplyError> {
+        let write = |value| vec![Write { node: NodeIndex(0), value }];
+        values.into_iter().map(|(channel, value)| self.fold(channel, write(value), meter)).collect()
     }
 
     /// Makes channels that were taken back to an earlier checkpoint follow those of the `newest` one: each that is not as
@@ -221,29 +300,9 @@ impl Channels {
         }
     }
 
-    fn fold(
-        &self,
-        writes: BTreeMap<String, Vec<Write>>,
-    ) -> Result<Vec<(String, Reducer, Change)>, ApplyError> {
-        let folded = writes.into_iter().map(|(channel, writes)| {
-            let reducer = self.reducer(&channel);
-            let current = self.slots.get(&channel).map(|slot| &slot.value);
-            match fold(reducer, current, writes) {
-                Ok(change) => Ok((channel, reducer, change)),
-                Err(error) => Err(ApplyError { channel, reducer, error }),
-            }
-        });
-        folded.collect()
-    }
-
-    fn write(
-        &mut self,
-        changes: Vec<(String, Reducer, Change)>,
-        version: u64,
-        undo: &mut Undo,
-    ) -> Vec<ChannelChange> {
-        let mut told = Vec::with_capacity(changes.len());
-        for (channel, reducer, change) in changes {
+    fn write(&mut self, folded: Vec<Folded>, version: u64, undo: &mut Undo) -> Vec<ChannelChange> {
+        let mut told = Vec::with_capacity(folded.len());
+        for Folded { channel, reducer, change, size } in folded {
             self.remember(&channel, &change, undo);
             match change {
                 Change::Extend(items) => {
@@ -251,7 +310,7 @@ impl Channels {
                         continue;
                     }
                     told.push(ChannelChange { channel: channel.clone(), appended: Some(items.len() as u64) });
-                    self.extend(&channel, reducer, items, version);
+                    self.extend(&channel, reducer, items, size, version);
                 }
                 Change::Set(value) => {
                     told.push(ChannelChange { channel: channel.clone(), appended: None });
@@ -267,14 +326,16 @@ impl Channels {
         for (channel, before) in undo.slots.into_iter().rev() {
             match before {
                 Before::Absent => {
-                    self.slots.remove(&channel);
+                    self.remove(&channel);
                 }
-                Before::Value(value, stamp) => {
+                Before::Value(value, size, stamp) => {
                     let reducer = self.reducer(&channel);
-                    self.slots.insert(channel, Slot { reducer, value, stamp });
+                    self.insert(channel, Slot { reducer, value, size, stamp });
                 }
-                Before::Length(length, stamp) => {
+                Before::Length(length, size, stamp) => {
                     if let Some(slot) = self.slots.get_mut(&channel) {
+                        self.size = self.size - slot.size + size;
+                        slot.size = size;
                         if let Value::Array(list) = &mut slot.value {
                             list.truncate(length);
                         }
@@ -301,37 +362,53 @@ impl Channels {
     }
 
     /// Topic and ephemeral values were for the superstep that has just run.
-    fn clear_passing(&mut self, version: u64, changes: &[(String, Reducer, Change)], undo: &mut Undo) {
-        let passing: Vec<String> = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| match slot.reducer {
-                Reducer::Ephemeral => true,
-                Reducer::Topic => slot.value.as_array().is_none_or(|list| !list.is_empty()),
-                _ => false,
-            })
-            .map(|(channel, _)| channel.clone())
-            .filter(|channel| !changes.iter().any(|(written, ..)| written == channel))
-            .collect();
+    fn clear_passing(&mut self, version: u64, folded: &[Folded], undo: &mut Undo) {
+        let passing: Vec<String> = self.passing(folded).map(|(channel, _)| channel.clone()).collect();
         for channel in passing {
             let values = self.unpersisted.remove(&channel).unwrap_or_default();
             undo.unpersisted.push((channel.clone(), Unpersisted::Values(values)));
-            let Some(slot) = self.slots.remove(&channel) else { continue };
-            undo.slots.push((channel.clone(), Before::Value(slot.value, slot.stamp)));
+            let Some(slot) = self.remove(&channel) else { continue };
+            undo.slots.push((channel.clone(), Before::Value(slot.value, slot.size, slot.stamp)));
             if slot.reducer == Reducer::Topic {
                 self.set(&channel, Reducer::Topic, Value::Array(Vec::new()), version);
             }
         }
     }
 
+    /// What lives for one superstep only, and is not written in it.
+    fn passing(&self, folded: &[Folded]) -> impl Iterator<Item = (&String, &Slot)> {
+        let lives_on = |channel: &String| folded.iter().any(|written| written.channel == *channel);
+        self.slots
+            .iter()
+            .filter(|(_, slot)| match slot.reducer {
+                Reducer::Ephemeral => true,
+                Reducer::Topic => slot.value.as_array().is_none_or(|list| !list.is_empty()),
+                _ => false,
+            })
+            .filter(move |(channel, _)| !lives_on(channel))
+    }
+
+    fn insert(&mut self, channel: String, slot: Slot) {
+        self.size = self.size.saturating_add(slot.size);
+        if let Some(before) = self.slots.insert(channel, slot) {
+            self.size = self.size.saturating_sub(before.size);
+        }
+    }
+
+    fn remove(&mut self, channel: &str) -> Option<Slot> {
+        let slot = self.slots.remove(channel)?;
+        self.size = self.size.saturating_sub(slot.size);
+        Some(slot)
+    }
+
     fn remember(&mut self, channel: &str, change: &Change, undo: &mut Undo) {
         let (before, values) = match (change, self.slots.get_mut(channel)) {
             (_, None) => (Before::Absent, None),
-            (Change::Extend(_), Some(Slot { value: Value::Array(list), stamp, .. })) => {
+            (Change::Extend(_), Some(Slot { value: Value::Array(list), size, stamp, .. })) => {
                 let length = self.unpersisted.get(channel).map_or(0, Vec::len);
-                (Before::Length(list.len(), *stamp), Some(Unpersisted::Length(length)))
+                (Before::Length(list.len(), *size, *stamp), Some(Unpersisted::Length(length)))
             }
-            (_, Some(slot)) => (Before::Value(std::mem::take(&mut slot.value), slot.stamp), None),
+            (_, Some(slot)) => (Before::Value(std::mem::take(&mut slot.value), slot.size, slot.stamp), None),
         };
         let values = values
             .unwrap_or_else(|| Unpersisted::Values(self.unpersisted.remove(channel).unwrap_or_default()));
@@ -351,15 +428,20 @@ impl Channels {
             self.unpersisted.insert(channel.to_owned(), vec![stored]);
             ChannelStamp { base: version, digest, version }
         });
-        self.slots.insert(channel.to_owned(), Slot { reducer, value, stamp });
+        let size = size_of(channel, &value);
+        self.insert(channel.to_owned(), Slot { reducer, value, size, stamp });
     }
 
-    fn extend(&mut self, channel: &str, reducer: Reducer, items: Vec<Value>, version: u64) {
-        let Some(Slot { value: Value::Array(list), stamp: Some(stamp), .. }) = self.slots.get_mut(channel)
+    /// Adds items of a size to a list.
+    fn extend(&mut self, channel: &str, reducer: Reducer, items: Vec<Value>, added: u64, version: u64) {
+        let Some(Slot { value: Value::Array(list), size, stamp: Some(stamp), .. }) =
+            self.slots.get_mut(channel)
         else {
             self.set(channel, reducer, Value::Array(items), version);
             return;
         };
+        *size = size.saturating_add(added);
+        self.size = self.size.saturating_add(added);
         let items = Value::Array(items);
         let stored = ChannelValue {
             channel: channel.to_owned(),
@@ -404,9 +486,15 @@ impl Fields for Channels {
         if key == "inputs" { Some(&self.inputs) } else { self.get(key) }
     }
 
-    fn to_value(&self) -> Value {
-        Value::Object(self.to_map())
+    fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
+        meter.charge(self.size.saturating_add(size::of_map(self.slots.len())))?;
+        Ok(Value::Object(self.to_map()))
     }
+}
+
+/// What a channel holds.
+fn size_of(channel: &str, value: &Value) -> u64 {
+    size::of(value).saturating_add(channel.len() as u64)
 }
 
 /// The channels of a graph, and those that the host keeps for it.

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Walker;
+use super::budget::Reached;
+use super::commit::keep_warnings;
 use super::event::Effect;
-use super::machine::illegal;
+use super::hook_verdict::LimitCode;
+use super::machine::{Phase, illegal};
 use super::schedule::limit;
 use super::setup::HandleError;
-use super::superstep::{Superstep, Task, TaskState};
-use crate::limits::HostUse;
+use super::superstep::{Pending, PendingTask, Superstep, Task, TaskState};
+use crate::limits::{Budget, HostUse};
 use crate::node::{Failure, Outcome};
-use crate::record::RunError;
 use crate::time::Timestamp;
+use crate::work::size;
 
 /// What a child run has come to, as its task sees it.
 #[derive(Debug)]
@@ -23,6 +26,12 @@ pub(super) enum ChildEnd {
     Output(Value),
     /// It has failed, or is at a limit.
     Failed(Failure),
+    /// It has used a budget of the whole run up.
+    Exhausted {
+        budget: Budget,
+        /// The path of nodes to where that was.
+        within: Option<String>,
+    },
     /// It asks.
     Asks,
     /// It was cancelled.
@@ -40,16 +49,61 @@ pub(super) struct ChildUse {
     pub(super) steps: u64,
 }
 
+/// What a task learns of its child run that has stopped.
+#[derive(Debug)]
+pub(super) struct ChildStop {
+    pub(super) used: ChildUse,
+    pub(super) warnings: Vec<String>,
+    pub(super) end: ChildEnd,
+    /// What stays of the run in memory until the superstep of its task commits.
+    pub(super) holds: u64,
+}
+
+/// What a walker takes up besides its channels.
+const WALKER: u64 = 16 << 10;
+
+/// As many child runs of one superstep are under way at a time at most.
+pub(super) const CHILDREN: u64 = 8;
+
 impl Walker {
+    /// What of `state` and `results` each child run of the superstep under way may take up: those that are under way
+    /// together do not take up more than one run may.
+    pub(super) fn shares_of_children(&self) -> (u64, u64) {
+        let tasks = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
+        let graphs = tasks.filter(|task| task.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph));
+        let together = (graphs.take(usize::try_from(CHILDREN).unwrap_or(usize::MAX)).count() as u64).max(1);
+        let limits = self.budgets();
+        (limits.state.saturating_sub(self.channels.size()) / together, limits.results / 2 / together)
+    }
+
+    /// What it takes up while it waits for its superstep to commit.
+    pub(super) fn holds(&self) -> u64 {
+        let output = self.end.as_ref().map_or(0, |end| size::of(&end.output.0));
+        let inside = self.superstep.as_ref().map_or(0, |superstep| superstep.held);
+        let warnings = self.warnings.iter().map(|warning| warning.len() as u64);
+        let left = self.pending.0.values().map(PendingTask::holds);
+        warnings.chain(left).fold(WALKER + output + inside + self.channels.size(), u64::saturating_add)
+    }
+
+    /// Forgets what a run that has ended is not asked for any more. Its output stays: its task may need it again.
+    pub(super) fn shed(&mut self) {
+        if self.phase == Phase::Finished {
+            self.channels.clear();
+            self.visited = Vec::new();
+            self.prepared = Vec::new();
+            self.pending = Pending::default();
+        }
+    }
+
     /// The child run of a running attempt has stopped.
     pub(super) fn child_done(
         &mut self,
         now: Timestamp,
         task: &str,
-        used: ChildUse,
-        warnings: Vec<String>,
-        end: ChildEnd,
+        stop: ChildStop,
     ) -> Result<Vec<Effect>, HandleError> {
+        let ChildStop { used, warnings, end, holds } = stop;
+        self.event_time = now;
         let mut fx = Vec::new();
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
         let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
@@ -57,15 +111,31 @@ impl Walker {
         if !matches!(found.state, TaskState::Running) {
             return Err(illegal("that task is not running"));
         }
-        found.reserved = found.reserved.saturating_sub(used.fuel.saturating_sub(found.used.fuel));
+        superstep.in_flight = superstep.in_flight.saturating_sub(std::mem::take(&mut found.params));
+        // What the host did for the task itself is part of its own figure.
+        let before = found.spent();
+        found.components = found.components.saturating_sub(used.fuel.saturating_sub(found.used.fuel));
         found.used.fuel = found.used.fuel.max(used.fuel);
         found.reserved_host = found.reserved_host.less(used.host.less(found.used.host));
         found.used.host = found.used.host.max(used.host);
+        found.reserved = found.reserved.saturating_sub(found.spent().saturating_sub(before));
         found.reserved_steps =
             found.reserved_steps.saturating_sub(used.steps.saturating_sub(found.used.steps));
         found.used.steps = found.used.steps.max(used.steps);
-        found.warnings.extend(warnings);
+        keep_warnings(&mut found.warnings, warnings);
+        let output = match &end {
+            ChildEnd::Output(output) => size::of(output),
+            _ => 0,
+        };
+        self.hold(holds.saturating_add(output));
+        if self.holds_too_much() {
+            self.stop_holding(now, &mut fx);
+            return Ok(fx);
+        }
+        let Some(superstep) = &mut self.superstep else { return Ok(fx) };
+        let found = &mut superstep.tasks[at];
         match end {
+            ChildEnd::Exhausted { budget, within } => self.exhaust(now, at, budget, within, &mut fx),
             ChildEnd::Output(output) => self.accept(now, at, Outcome::Result(output), &mut fx),
             ChildEnd::Failed(failure) => self.failed(now, at, failure, &mut fx),
             ChildEnd::Asks => {
@@ -111,8 +181,12 @@ impl Walker {
     }
 
     /// Why no superstep may follow, where the run and those below it have had all of theirs.
-    pub(super) fn tree_limit(&self) -> Option<RunError> {
+    pub(super) fn tree_limit(&self) -> Option<Reached> {
         let taken = self.step.saturating_add(self.child_steps);
+        let most = self.budgets().steps;
+        if taken >= most && most <= self.max_total_steps() {
+            return Some(self.used_up(Budget::Steps, taken, None));
+        }
         (taken >= self.max_total_steps()).then(|| {
             let message = match (self.step_share, self.child_steps) {
                 (Some(share), _) if share <= self.graph.max_total_steps => format!(
@@ -124,7 +198,7 @@ impl Walker {
                      something is next"
                 ),
             };
-            limit(None, message)
+            (LimitCode::MaxTotalSteps, limit(None, message))
         })
     }
 
@@ -139,7 +213,7 @@ impl Walker {
         }
         let used = superstep.tasks.iter().map(|task| task.start.used.steps).fold(0, u64::saturating_add);
         let taken = self.step.saturating_add(self.child_steps).saturating_add(used).saturating_add(1);
-        let mut left = self.max_total_steps().saturating_sub(taken);
+        let mut left = self.max_total_steps().min(self.budgets().steps).saturating_sub(taken);
         for task in superstep.tasks.iter_mut().filter(|task| takes_part(task)) {
             let share = left / sharers;
             task.reserved_steps = share.saturating_sub(task.used.steps.saturating_sub(task.start.used.steps));

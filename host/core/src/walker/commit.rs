@@ -1,23 +1,96 @@
-//! The boundary of a superstep: everything commits together, or nothing does.
+//! The boundary of a superstep: everything commits together, or nothing does. There may be many tasks and channels, so a
+//! commit is made of pieces; until all are done, it can be taken back.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::Walker;
-use super::channels::ApplyError;
-use super::event::{Effect, Notice};
-use super::reduce::{FoldError, Write};
-use super::routes::{code_of, failed_task, failure_document, node_failure};
-use super::superstep::{Superstep, Task, TaskState};
-use super::telling::{Updates, updates};
-use crate::graph::{Foreach, Node, NodeIndex, NodeKind, OnItemError, OnMaxSteps};
-use crate::node::{Failure, Outcome};
-use crate::record::{Canonical, Checkpoint, End, EndedBy, ErrorCode, RunError, Source, Status, TaskSummary};
-use crate::template::{Root, Scope};
+use super::budget::{Reached, Trouble};
+use super::channels::{ApplyError, Folded, Undo};
+use super::event::{ChannelChange, Effect, Notice};
+use super::hook_verdict::LimitCode;
+use super::machine::Phase;
+use super::reduce::FoldError;
+use super::routes::{RouteError, Routes, code_of, failed_task};
+use super::superstep::{Activated, Superstep, Task, TaskState};
+use super::writes::{Writes, item_result};
+use crate::graph::{NodeIndex, NodeKind};
+use crate::limits::Budget;
+use crate::node::Failure;
+use crate::record::{Canonical, Checkpoint, ErrorCode, RunError, Source, Status, TaskSummary};
 use crate::time::Timestamp;
+use crate::work::{Exhausted, Meter, size};
+
+/// What the record of a boundary takes up, the values of channels apart.
+const BOUNDARY: u64 = 1 << 10;
+
+/// What such a record says of a node, of a channel and of a task.
+const NODE: u64 = 64;
+const CHANNEL: u64 = 192;
+const TASK: u64 = 256;
+
+/// How many warnings a run keeps. What a graph does wrong in one superstep it does wrong in a thousand.
+const MOST_WARNINGS: usize = 1_000;
+
+/// A superstep that commits. Nothing of it is known outside.
+#[derive(Debug)]
+pub(super) struct Committing {
+    superstep: Superstep,
+    /// Fuel that its tasks have used.
+    by_tasks: u64,
+    warnings: Vec<String>,
+    stage: Stage,
+    writes: Writes,
+    /// What the writes that have been folded do to their channels.
+    folded: Vec<Folded>,
+    /// What was done to the channels, once it was.
+    applied: Option<Applied>,
+    /// What the boundary adds to what is stored.
+    growth: u64,
+    routes: Routes,
+}
+
+#[derive(Debug)]
+struct Applied {
+    undo: Undo,
+    changed: Vec<ChannelChange>,
+}
+
+/// What a commit does next. A number is a place among the active nodes.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// The lists of the results of `foreach` nodes, and what these nodes assign.
+    Lists(usize),
+    /// The writes of a node.
+    Writes(usize),
+    /// The writes to a channel.
+    Fold,
+    /// Where a node goes.
+    Routes(usize),
+}
+
+/// Why a superstep does not commit.
+enum StopCommit {
+    Failed(RunError),
+    Reached(LimitCode, RunError),
+}
+
+impl From<Reached> for StopCommit {
+    fn from((code, error): Reached) -> Self {
+        Self::Reached(code, error)
+    }
+}
+
+/// Why a piece of a commit could not be done.
+enum PieceError {
+    Stop(StopCommit),
+    Exhausted { exhausted: Exhausted, node: Option<String> },
+}
+
+impl From<StopCommit> for PieceError {
+    fn from(stop: StopCommit) -> Self {
+        Self::Stop(stop)
+    }
+}
 
 impl Walker {
     /// Every task has settled: the superstep commits, or the run stops before it does.
@@ -31,8 +104,11 @@ impl Walker {
             .tasks
             .iter()
             .any(|task| matches!(task.state, TaskState::Interrupted { .. } | TaskState::Suspended));
+        if let Some((code, error)) = self.first_exhausted(superstep) {
+            return self.stop_at_limit(now, code, error, fx);
+        }
         if failed.is_none() && !asks {
-            return self.commit(now, fx);
+            return self.begin_commit();
         }
         let open = self.questions(superstep);
         let error = failed.map(|(node, failure)| self.node_error(node, &failure));
@@ -47,6 +123,7 @@ impl Walker {
             None => name.clone(),
         };
         RunError {
+            budget: None,
             category: Some(failure.category),
             code: code_of(failure),
             message: format!("{}{}", failed_at(&path, failure.category), failure.message),
@@ -60,6 +137,7 @@ impl Walker {
         let ApplyError { channel, reducer, error } = error;
         match error {
             FoldError::Conflict(first, second) => RunError {
+                budget: None,
                 category: None,
                 code: ErrorCode::ConflictingWrite,
                 message: format!(
@@ -71,7 +149,9 @@ impl Walker {
                 ),
                 node: Some(name(*second).to_owned()),
             },
+            FoldError::Exhausted(exhausted) => self.exhausted(*exhausted, None).1,
             FoldError::Invalid { node, reason } => RunError {
+                budget: None,
                 category: None,
                 code: ErrorCode::InvalidUpdate,
                 message: format!(
@@ -84,173 +164,262 @@ impl Walker {
         }
     }
 
-    fn commit(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let Some(mut superstep) = self.superstep.take() else { return };
-        let mut warnings = Vec::new();
-        let assigned = self.assign_lists(&mut superstep, &mut warnings);
-        let outcome = assigned.and_then(|()| {
-            let results = self.node_results(&superstep);
-            let (writes, updates) = self.writes(&superstep, &results);
-            let sequence = self.sequence + 1;
-            let (undo, changed) =
-                self.channels.apply(writes, sequence).map_err(|error| self.fold_error(&error))?;
-            match self.route(&superstep, &results, &mut warnings) {
-                Ok(routes) => Ok((routes, changed, updates)),
-                Err(error) => {
-                    self.channels.undo(undo);
-                    Err(error)
+    /// Takes a superstep in whose tasks nothing is left to do, to commit it.
+    fn begin_commit(&mut self) {
+        let Some(superstep) = self.superstep.take() else { return };
+        let by_tasks = superstep.spent();
+        self.phase = Phase::Committing;
+        self.committing = Some(Box::new(Committing {
+            superstep,
+            by_tasks,
+            warnings: Vec::new(),
+            stage: Stage::Lists(0),
+            writes: Writes::default(),
+            folded: Vec::new(),
+            applied: None,
+            growth: BOUNDARY,
+            routes: Routes::default(),
+        }));
+    }
+
+    /// Goes on with a commit until it is done, or until enough has been done at one time.
+    pub(super) fn commit_more(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        let Some(mut committing) = self.committing.take() else { return };
+        loop {
+            if self.has_worked_enough() {
+                self.committing = Some(committing);
+                if self.is_impatient() {
+                    self.abandon_commit();
+                    let status = self.stopped_as();
+                    self.suspend(now, status, None, fx);
+                }
+                return;
+            }
+            match self.commit_step(&mut committing, now, fx) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(stop) => {
+                    self.committing = Some(committing);
+                    self.abandon_commit();
+                    return match stop {
+                        StopCommit::Failed(error) => self.suspend(now, Status::Failed, Some(error), fx),
+                        StopCommit::Reached(code, error) => self.stop_at_limit(now, code, error, fx),
+                    };
                 }
             }
-        });
-        let (mut routes, changed, updates) = match outcome {
-            Ok(done) => done,
-            Err(error) => {
-                self.superstep = Some(superstep);
-                return self.suspend(now, Status::Failed, Some(error), fx);
+        }
+    }
+
+    /// Takes back a commit that is under way: the superstep is as it was when its last task settled.
+    pub(super) fn abandon_commit(&mut self) {
+        if let Some(committing) = self.committing.take() {
+            let Committing { superstep, applied, .. } = *committing;
+            if let Some(Applied { undo, .. }) = applied {
+                self.channels.undo(undo);
+            }
+            self.superstep = Some(superstep);
+            self.phase = Phase::Running;
+        }
+    }
+
+    /// The next piece of a commit; `false` once it is done.
+    fn commit_step(
+        &mut self,
+        committing: &mut Committing,
+        now: Timestamp,
+        fx: &mut Vec<Effect>,
+    ) -> Result<bool, StopCommit> {
+        let meter = self.meter(committing.by_tasks);
+        let done = self.commit_piece(committing, &meter);
+        self.count_work(&meter);
+        match done {
+            Ok(true) => Ok(true),
+            Ok(false) => {
+                self.reach_commit(committing, now, fx)?;
+                Ok(false)
+            }
+            Err(PieceError::Stop(stop)) => Err(stop),
+            Err(PieceError::Exhausted { exhausted, node }) => Err(self.exhausted(exhausted, node).into()),
+        }
+    }
+
+    /// One piece of what a commit consists of before anything of it is final; `false` once all is done.
+    fn commit_piece(&mut self, committing: &mut Committing, meter: &Meter) -> Result<bool, PieceError> {
+        let count = committing.superstep.activated.len();
+        let name_of = |walker: &Self, committing: &Committing, place: usize| {
+            Some(walker.graph.node(committing.superstep.activated[place].node).name.clone())
+        };
+        match committing.stage {
+            Stage::Lists(place) if place < count => {
+                committing.stage = Stage::Lists(place + 1);
+                let Committing { superstep, warnings, .. } = committing;
+                match self.make_list(superstep, place, warnings, meter) {
+                    Ok(()) => {}
+                    Err(Trouble::Failed(failure)) => {
+                        let error = self.node_error(superstep.activated[place].node, &failure);
+                        return Err(StopCommit::Failed(error).into());
+                    }
+                    Err(Trouble::Exhausted(exhausted)) => {
+                        let node = name_of(self, committing, place);
+                        return Err(PieceError::Exhausted { exhausted, node });
+                    }
+                }
+            }
+            Stage::Lists(_) => {
+                if committing.superstep.held > self.budgets().results {
+                    let held = committing.superstep.held;
+                    return Err(StopCommit::from(self.used_up(Budget::Results, held, None)).into());
+                }
+                committing.stage = Stage::Writes(0);
+            }
+            Stage::Writes(place) if place < count => {
+                committing.stage = Stage::Writes(place + 1);
+                let Committing { superstep, writes, .. } = committing;
+                let written = self.gather(superstep, place, writes, meter);
+                written.map_err(|exhausted| PieceError::Exhausted {
+                    exhausted,
+                    node: name_of(self, committing, place),
+                })?;
+            }
+            Stage::Writes(_) => {
+                committing.writes.close(&self.graph);
+                committing.stage = Stage::Fold;
+            }
+            Stage::Fold => {
+                if let Some((channel, writes)) = committing.writes.by_channel.pop_first() {
+                    let folded = self.channels.fold(channel, writes, meter);
+                    let folded = folded.map_err(|error| self.stop_of_fold(&error))?;
+                    committing.growth = committing.growth.saturating_add(folded.size);
+                    committing.folded.push(folded);
+                } else {
+                    let size = self.boundary_size(&committing.superstep);
+                    meter
+                        .charge(size)
+                        .map_err(|exhausted| PieceError::Exhausted { exhausted, node: None })?;
+                    committing.growth = committing.growth.saturating_add(size);
+                    self.apply_folded(committing)?;
+                    committing.stage = Stage::Routes(0);
+                }
+            }
+            Stage::Routes(place) if place < count => {
+                committing.stage = Stage::Routes(place + 1);
+                let Committing { superstep, routes, warnings, .. } = committing;
+                match self.route(superstep, place, routes, warnings, meter) {
+                    Ok(()) => {}
+                    Err(RouteError::Failed(error)) => return Err(StopCommit::Failed(error).into()),
+                    Err(RouteError::Exhausted(exhausted)) => {
+                        let node = name_of(self, committing, place);
+                        return Err(PieceError::Exhausted { exhausted, node });
+                    }
+                }
+            }
+            Stage::Routes(_) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn stop_of_fold(&self, error: &ApplyError) -> PieceError {
+        match error.error {
+            FoldError::Exhausted(exhausted) => PieceError::Exhausted { exhausted, node: None },
+            _ => StopCommit::Failed(self.fold_error(error)).into(),
+        }
+    }
+
+    /// What the record of the boundary of a superstep takes up besides its values, roughly: it tells of each task, and says where
+    /// each channel and each node that was visited stands.
+    fn boundary_size(&self, superstep: &Superstep) -> u64 {
+        let visited = self.visits.iter().filter(|visits| **visits > 0).count() as u64;
+        let next = self.next.len().saturating_add(self.deferred.len()) as u64;
+        let warnings =
+            superstep.tasks.iter().flat_map(|task| &task.warnings).map(|warning| warning.len() as u64);
+        let fixed = visited
+            .saturating_mul(NODE)
+            .saturating_add((self.channels.count() as u64).saturating_mul(CHANNEL))
+            .saturating_add(next.saturating_mul(NODE))
+            .saturating_add((superstep.tasks.len() as u64).saturating_mul(TASK));
+        warnings.fold(fixed, u64::saturating_add)
+    }
+
+    /// Writes what was folded to the channels, if they may hold it.
+    fn apply_folded(&mut self, committing: &mut Committing) -> Result<(), StopCommit> {
+        let folded = std::mem::take(&mut committing.folded);
+        let size = self.channels.size_with(&folded);
+        if size > self.budgets().state {
+            return Err(self.used_up(Budget::State, size, None).into());
+        }
+        let by_tasks = committing.superstep.tasks.iter().map(|task| task.used.host.stored);
+        let stored =
+            by_tasks.fold(self.host_so_far().stored.saturating_add(committing.growth), u64::saturating_add);
+        if stored > self.budgets().stored {
+            return Err(self.used_up(Budget::Stored, stored, None).into());
+        }
+        let (undo, changed) = self.channels.apply(folded, self.sequence + 1);
+        committing.applied = Some(Applied { undo, changed });
+        Ok(())
+    }
+
+    /// Everything of a commit has been worked out: it becomes final, unless what the run gives at its end cannot be paid for.
+    fn reach_commit(
+        &mut self,
+        committing: &mut Committing,
+        now: Timestamp,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), StopCommit> {
+        let before = (self.next.clone(), self.deferred.clone(), self.barriers.clone());
+        let errors_continued = self.errors_continued;
+        let mut routes = std::mem::take(&mut committing.routes);
+        let edges = std::mem::take(&mut routes.edges);
+        let unmatched = std::mem::take(&mut routes.unmatched);
+        self.step += 1;
+        self.errors_continued |= self.continues_past_errors(&committing.superstep);
+        self.follow(routes, &committing.superstep);
+        let meter = self.meter(committing.by_tasks);
+        let returned = self.returned(&committing.superstep, &meter);
+        let concluded = returned.and_then(|returned| self.conclude(returned, &unmatched, &meter));
+        self.count_work(&meter);
+        let concluded = match concluded {
+            Ok(concluded) => concluded,
+            Err(exhausted) => {
+                self.step -= 1;
+                self.errors_continued = errors_continued;
+                (self.next, self.deferred, self.barriers) = before;
+                return Err(self.exhausted(exhausted, None).into());
             }
         };
-        for (edge, count) in std::mem::take(&mut routes.edges) {
+        for (edge, count) in edges {
             let fired = self.fired_unwritten.entry(edge).or_default();
             *fired = fired.saturating_add(count);
         }
-        let unmatched = std::mem::take(&mut routes.unmatched);
         self.sequence += 1;
-        self.step += 1;
         self.at = now;
         self.released = false;
         self.interrupts.clear();
         self.error = None;
         self.status = Status::Running;
         self.begin_boundary_of_hooks();
-        self.count(&superstep, warnings);
-        self.tell(&superstep, updates);
-        self.follow(routes, &superstep);
-        let returned = self.returned(&superstep);
-        self.conclude(returned, &unmatched);
-        self.plan_commit(&superstep);
+        self.host.stored = self.host.stored.saturating_add(committing.growth);
+        let warnings = std::mem::take(&mut committing.warnings);
+        self.count(&committing.superstep, warnings);
+        self.take_concluded(concluded);
+        let updates = std::mem::take(&mut committing.writes.updates);
+        self.tell(&committing.superstep, updates);
+        let superstep = std::mem::replace(&mut committing.superstep, Superstep::new(0));
+        let changed = committing.applied.take().map(|applied| applied.changed).unwrap_or_default();
         let nodes = self.just_visited.iter().map(|node| self.graph.node(*node).name.clone()).collect();
         let fuel = superstep.tasks.iter().map(|task| task.used.fuel).fold(0, u64::saturating_add);
         fx.push(Effect::Emit(Notice::Committed { superstep: self.step, nodes, fuel, changed }));
         self.unwritten = Some(Source::Superstep);
-        self.reach_boundary(fx);
-    }
-
-    /// What each active node came to, as its edges and its `collect` read it.
-    fn node_results<'a>(&self, superstep: &'a Superstep) -> Vec<NodeResult<'a>> {
-        let mut results = Vec::with_capacity(superstep.activated.len());
-        for (place, active) in superstep.activated.iter().enumerate() {
-            let node = self.graph.node(active.node);
-            if let Some(failure) = node_failure(node, superstep, place) {
-                let value = Cow::Owned(failure_document(failure));
-                results.push(NodeResult { value, assigned: &[] });
-                continue;
-            }
-            let tasks = &superstep.tasks[active.tasks.clone()];
-            if let NodeKind::Foreach(foreach) = &node.kind {
-                let assigned = match &active.assigned {
-                    Some(Ok(assigned)) => assigned.as_slice(),
-                    _ => &[],
-                };
-                results.push(NodeResult { value: Cow::Owned(list_of(foreach, tasks)), assigned });
-                continue;
-            }
-            let (mut value, mut assigned) = (Cow::Owned(Value::Null), &[][..]);
-            if let [Task { state: TaskState::Done(answer), .. }] = tasks {
-                assigned = &answer.assigned;
-                if let Outcome::Result(result) = &*answer.outcome {
-                    value = Cow::Borrowed(result);
-                }
-            }
-            results.push(NodeResult { value, assigned });
-        }
-        results
-    }
-
-    /// Lets each `foreach` assign from the list of its items' results. A failure is the node's, and goes where its
-    /// failures go.
-    fn assign_lists(&self, superstep: &mut Superstep, warnings: &mut Vec<String>) -> Result<(), RunError> {
-        for place in 0..superstep.activated.len() {
-            let active = &superstep.activated[place];
-            let node = self.graph.node(active.node);
-            let NodeKind::Foreach(foreach) = &node.kind else { continue };
-            if node.assign.is_empty() || node_failure(node, superstep, place).is_some() {
-                continue;
-            }
-            let list = list_of(foreach, &superstep.tasks[active.tasks.clone()]);
-            let assigned = self.assign(node, active, None, &list, warnings);
-            if let Err(failure) = &assigned
-                && let TaskState::Failed(failure) = self.give_up(node, failure.clone(), false)
-            {
-                return Err(self.node_error(active.node, &failure));
-            }
-            superstep.activated[place].assigned = Some(assigned);
-        }
+        self.begin_plan(superstep, fx);
         Ok(())
     }
 
-    /// All writes of the superstep by channel, each channel's in task order, and which node made which.
-    fn writes(
-        &self,
-        superstep: &Superstep,
-        results: &[NodeResult<'_>],
-    ) -> (BTreeMap<String, Vec<Write>>, Updates) {
-        let mut writes: BTreeMap<String, Vec<Write>> = BTreeMap::new();
-        let mut host: Map<String, Value> = Map::new();
-        let mut retries: Option<Map<String, Value>> = None;
-        for (place, active) in superstep.activated.iter().enumerate() {
-            let node = self.graph.node(active.node);
-            let mut write = |channel: &str, value: Value| {
-                let write = Write { node: active.node, value };
-                match writes.get_mut(channel) {
-                    Some(known) => known.push(write),
-                    None => {
-                        writes.insert(channel.to_owned(), vec![write]);
-                    }
-                }
-            };
-            let result = &results[place];
-            for ((channel, _), value) in node.assign.iter().zip(result.assigned) {
-                write(channel, value.clone());
-            }
-            for task in &superstep.tasks[active.tasks.clone()] {
-                if let TaskState::Done(answer) = &task.state
-                    && let Outcome::Command { update, .. } = &*answer.outcome
-                {
-                    for (channel, value) in update {
-                        write(channel, value.clone());
-                    }
-                }
-                if let TaskState::Handled(failure) = &task.state {
-                    host.insert("_last_error".to_owned(), last_error(node, failure));
-                }
-                if task.attempt > 1 {
-                    let known = || {
-                        self.channels.get("_retries").and_then(Value::as_object).cloned().unwrap_or_default()
-                    };
-                    let retries = retries.get_or_insert_with(known);
-                    retries.insert(node.name.clone(), json!(task.attempt - 1));
-                }
-            }
-            if let Some(Err(failure)) = &active.assigned {
-                host.insert("_last_error".to_owned(), last_error(node, failure));
-            }
-            if let NodeKind::Foreach(foreach) = &node.kind
-                && let Some(collect) = &foreach.collect
-                && node_failure(node, superstep, place).is_none()
-            {
-                write(collect, Value::clone(&result.value));
-            }
-        }
-        if let Some(retries) = retries {
-            host.insert("_retries".to_owned(), Value::Object(retries));
-        }
-        let updates = updates(&self.graph, &writes);
-        self.keep_outputs(superstep, results, &mut writes);
-        // The host's own keys: whatever a graph wrote there in this superstep gives way.
-        for (channel, value) in host {
-            writes.insert(channel, vec![Write { node: NodeIndex(0), value }]);
-        }
-        (writes, updates)
+    /// Whether a failure of the superstep was continued past.
+    fn continues_past_errors(&self, superstep: &Superstep) -> bool {
+        (0..superstep.activated.len()).any(|place| {
+            let node = self.graph.node(superstep.activated[place].node);
+            failed_task(node, superstep, place)
+                .is_some_and(|(task, _)| task.is_some_and(|task| task.continued) || node.on_error.is_none())
+        })
     }
 
     /// Counts what has committed.
@@ -262,19 +431,14 @@ impl Walker {
         for node in &self.just_visited {
             self.visits[node.0 as usize] += 1;
         }
-        for (place, active) in superstep.activated.iter().enumerate() {
+        for active in &superstep.activated {
             let node = self.graph.node(active.node);
-            if failed_task(node, superstep, place)
-                .is_some_and(|(task, _)| task.is_some_and(|task| task.continued) || node.on_error.is_none())
-            {
-                self.errors_continued = true;
-            }
             for task in &superstep.tasks[active.tasks.clone()] {
                 self.executions[active.node.0 as usize] += u64::from(task.used.dispatches);
                 self.fuel = self.fuel.saturating_add(task.used.fuel);
                 self.host = self.host.plus(task.used.host);
                 self.child_steps = self.child_steps.saturating_add(task.used.steps);
-                self.warnings.extend(task.warnings.iter().cloned());
+                keep_warnings(&mut self.warnings, task.warnings.iter().cloned());
                 if let Some(entry) = self.result_to_keep(node, task) {
                     self.results.insert(entry.key, entry);
                 }
@@ -301,83 +465,27 @@ impl Walker {
                 });
             }
         }
-        self.warnings.extend(warnings);
+        keep_warnings(&mut self.warnings, warnings);
+        self.charge_boundary();
+    }
+
+    /// What the host did between tasks is part of what the boundary has cost.
+    pub(super) fn charge_boundary(&mut self) {
+        self.host.fuel = self.host.fuel.saturating_add(std::mem::take(&mut self.work));
     }
 
     /// The first `return` node of the superstep, in task order.
-    fn returned(&self, superstep: &Superstep) -> Option<Returned> {
-        let found = superstep
-            .activated
-            .iter()
-            .find(|active| matches!(self.graph.node(active.node).kind, NodeKind::Return { .. }))?;
-        let NodeKind::Return { output: Some(_) } = &self.graph.node(found.node).kind else {
-            return Some(Returned { output: None });
-        };
-        let output = match &superstep.tasks[found.tasks.clone()] {
-            [Task { state: state @ TaskState::Done(_), .. }] => Some(item_result(state)),
+    fn returned(&self, superstep: &Superstep, meter: &Meter) -> Result<Option<Returned>, Exhausted> {
+        let is_return =
+            |active: &&Activated| matches!(self.graph.node(active.node).kind, NodeKind::Return { .. });
+        let Some(found) = superstep.activated.iter().find(is_return) else { return Ok(None) };
+        let output = match (&self.graph.node(found.node).kind, &superstep.tasks[found.tasks.clone()]) {
+            (NodeKind::Return { output: Some(_) }, [Task { state: state @ TaskState::Done(_), .. }]) => {
+                Some(size::copy(item_result(state), meter)?)
+            }
             _ => None,
         };
-        Some(Returned { output })
-    }
-
-    /// Decides whether this boundary is the end.
-    pub(super) fn conclude(&mut self, returned: Option<Returned>, unmatched: &[(String, String)]) {
-        for (node, candidates) in unmatched {
-            self.warnings.push(format!("no edge of node `{node}` matches, its branch ends: {candidates}"));
-        }
-        if let Some(Returned { output }) = returned {
-            self.next.clear();
-            self.deferred.clear();
-            self.barriers.clear();
-            return self.finish(EndedBy::Return, output, false);
-        }
-        self.check_stalled();
-        if self.next.is_empty() {
-            if self.is_stalled() {
-                return;
-            }
-            let ended_by = if unmatched.is_empty() { EndedBy::End } else { EndedBy::NoEdgeMatched };
-            return self.finish(ended_by, None, false);
-        }
-        if self.step >= self.max_steps {
-            match self.graph.on_max_steps {
-                OnMaxSteps::Fail => {}
-                OnMaxSteps::ReturnLast => self.finish(EndedBy::MaxSteps, None, false),
-                OnMaxSteps::ReturnWithFlag => self.finish(EndedBy::MaxSteps, None, true),
-            }
-        }
-    }
-
-    fn finish(&mut self, ended_by: EndedBy, output: Option<Value>, limit_reached: bool) {
-        let output = output.unwrap_or_else(|| self.output());
-        let status = if self.errors_continued { Status::CompletedWithErrors } else { Status::Completed };
-        self.end = Some(End { ended_by, limit_reached, output: Canonical(Arc::new(output)), status });
-    }
-
-    /// The graph's output: its template over the state, or the state without keys that begin with `_`.
-    fn output(&mut self) -> Value {
-        let Some(template) = &self.graph.output else {
-            let mut state = self.channels.to_map();
-            state.retain(|key, _| !key.starts_with('_'));
-            return Value::Object(state);
-        };
-        let run = self.run_document();
-        let scope = Scope::new()
-            .with("state", Root::Fields(&self.channels))
-            .with("inputs", Root::Value(&self.setup.inputs))
-            .with("run", Root::Value(&run));
-        let mut missing = Vec::new();
-        let value = template.evaluate(&scope, self.graph.templates, &mut missing);
-        let mut warnings: Vec<String> = missing
-            .into_iter()
-            .map(|path| format!("`output`: `{path}` is missing and read as null"))
-            .collect();
-        let value = value.unwrap_or_else(|error| {
-            warnings.push(format!("`output`: {error}"));
-            Value::Null
-        });
-        self.warnings.append(&mut warnings);
-        value
+        Ok(Some(Returned { output }))
     }
 }
 
@@ -392,33 +500,16 @@ pub(super) struct Returned {
     pub(super) output: Option<Value>,
 }
 
-/// A failure as `state._last_error` tells it.
-fn last_error(node: &Node, failure: &Failure) -> Value {
-    json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() })
-}
-
-/// The results of a `foreach`'s items, in their order.
-fn list_of(foreach: &Foreach, tasks: &[Task]) -> Value {
-    let skips = foreach.on_item_error == OnItemError::Skip;
-    let kept = tasks.iter().filter(|task| !(skips && matches!(task.state, TaskState::Handled(_))));
-    Value::Array(kept.map(|task| item_result(&task.state)).collect())
-}
-
-/// The result of a task that answered with one.
-pub(super) fn item_result(state: &TaskState) -> Value {
-    match state {
-        TaskState::Done(answer) => match &*answer.outcome {
-            Outcome::Result(value) => value.clone(),
-            Outcome::Command { .. } | Outcome::Interrupt(_) => Value::Null,
-        },
-        _ => Value::Null,
+/// Keeps warnings of a run, as long as it has not too many.
+pub(super) fn keep_warnings(kept: &mut Vec<String>, new: impl IntoIterator<Item = String>) {
+    for warning in new {
+        match kept.len() {
+            count if count < MOST_WARNINGS => kept.push(warning),
+            MOST_WARNINGS => {
+                kept.push(format!("further warnings are not kept: the run has {MOST_WARNINGS}"));
+                return;
+            }
+            _ => return,
+        }
     }
-}
-
-/// What an active node came to.
-pub(super) struct NodeResult<'a> {
-    /// What its edges and its `collect` read.
-    pub(super) value: Cow<'a, Value>,
-    /// What its `assign` writes.
-    assigned: &'a [Value],
 }

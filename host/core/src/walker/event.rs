@@ -76,6 +76,8 @@ pub enum Event {
     CancelRequested,
     /// The run stops at once; running tasks are discarded.
     KillRequested,
+    /// The walker has control again, as [`Effect::Continue`] asked for. Where it did not ask, nothing happens.
+    Continued,
 }
 
 /// What an attempt came to.
@@ -244,6 +246,9 @@ pub enum Effect {
     },
     /// Tell whoever watches.
     Emit(Notice),
+    /// There is more to do. Look at signals, stop requests and timers that are due, hand over whatever has happened, and
+    /// otherwise answer with [`Event::Continued`].
+    Continue,
     /// The run has stopped short of its end; a later [`Event::Resumed`] lets it go on.
     Suspend(Status),
     /// The run has reached its end.

@@ -3,13 +3,26 @@
 use serde_json::{Value, json};
 
 use super::Walker;
-use super::commit::item_result;
+use super::event::Effect;
+use super::machine::Phase;
 use super::routes::failure_document;
 use super::superstep::{Superstep, Task, TaskState};
+use super::writes::item_result;
 use crate::hook::HookEvent;
 use crate::node::Failure;
 use crate::record::{InterruptRecord, PlannedHook};
 use crate::template::{Root, Scope};
+use crate::work::{Meter, rates, size};
+
+/// A superstep that has committed, while it is worked out which hooks follow its tasks.
+#[derive(Debug)]
+pub(super) struct Planning {
+    superstep: Superstep,
+    /// The nodes that are next.
+    next: Vec<Value>,
+    /// How many of its tasks have been gone through.
+    at: usize,
+}
 
 /// The values that hooks of one event read, besides the state and the inputs.
 #[derive(Debug)]
@@ -47,39 +60,89 @@ impl Walker {
             let context = self.hook_context(event);
             self.plan_boundary(event, &self.hook_place(self.step), &context);
         }
+        self.charge_boundary();
     }
 
     fn plan_boundary(&mut self, event: HookEvent, place: &str, context: &HookContext) {
         let mut warnings = Vec::new();
+        let meter = self.meter(0);
         let planned: Vec<PlannedHook> =
-            self.plan_hooks(event, &format!("{place}/{event}"), context, &mut warnings);
+            self.plan_hooks(event, &format!("{place}/{event}"), context, &mut warnings, &meter);
+        self.count_work(&meter);
         self.hooks.planned.extend(planned);
         for warning in warnings {
             self.warn_once(warning);
         }
     }
 
-    /// What is due once a superstep has committed: what follows each of its tasks, and what follows the run's end.
-    pub(super) fn plan_commit(&mut self, superstep: &Superstep) {
+    /// Begins to work out what is due once a superstep has committed: what follows each of its tasks, and what follows the
+    /// run's end. The boundary is known once that is done.
+    pub(super) fn begin_plan(&mut self, superstep: Superstep, fx: &mut Vec<Effect>) {
+        if !self.has_hooks(HookEvent::AfterStep) {
+            return self.finish_plan(fx);
+        }
+        let next =
+            self.next.iter().map(|step| Value::from(self.graph.node(step.node).name.as_str())).collect();
+        self.planning = Some(Box::new(Planning { superstep, next, at: 0 }));
+        self.phase = Phase::Planning;
+    }
+
+    /// Goes on with it until it is done, or until enough has been done at one time. Where the run is to stop, the hooks that
+    /// are left are not asked: that they were not is a warning.
+    pub(super) fn plan_more(&mut self, fx: &mut Vec<Effect>) {
+        let Some(mut planning) = self.planning.take() else { return };
+        while let Some(task) = planning.superstep.tasks.get(planning.at) {
+            if self.cancel_requested || self.timed_out {
+                let left = planning.superstep.tasks.len() - planning.at;
+                self.warn_once(format!(
+                    "the run stopped before the `after_step` hooks of {left} tasks were asked"
+                ));
+                break;
+            }
+            if self.has_worked_enough() {
+                self.planning = Some(planning);
+                return;
+            }
+            planning.at += 1;
+            self.plan_task(&planning.superstep, task, &planning.next);
+        }
+        self.finish_plan(fx);
+    }
+
+    fn plan_task(&mut self, superstep: &Superstep, task: &Task, next: &[Value]) {
         let event = HookEvent::AfterStep;
-        if self.has_hooks(event) {
-            let next: Vec<Value> =
-                self.next.iter().map(|step| Value::from(self.graph.node(step.node).name.as_str())).collect();
-            for task in &superstep.tasks {
-                let result = match &task.state {
-                    TaskState::Done(_) => item_result(&task.state),
-                    TaskState::Handled(failure) => failure_document(failure),
-                    _ => continue,
-                };
+        let result = match &task.state {
+            TaskState::Done(_) => Ok(item_result(&task.state)),
+            TaskState::Handled(failure) => Err(failure_document(failure)),
+            _ => return,
+        };
+        let meter = self.meter(0);
+        let copied = match result {
+            Ok(result) => size::copy(result, &meter),
+            Err(failure) => Ok(failure),
+        };
+        let copied = copied.and_then(|result| meter.charge_each(next.len(), rates::VALUE).map(|()| result));
+        self.count_work(&meter);
+        match copied {
+            Ok(result) => {
                 let context = self
                     .task_context(event, superstep, task)
                     .with("result", result)
                     .with("next_node", next.first().cloned().unwrap_or_default())
-                    .with("next", next.clone());
+                    .with("next", next.to_vec());
                 self.plan_boundary(event, &task.id, &context);
             }
+            Err(exhausted) => {
+                let id = &task.id;
+                self.warn_once(format!("the `after_step` hooks of task {id} were not asked: {exhausted}"));
+            }
         }
+    }
+
+    fn finish_plan(&mut self, fx: &mut Vec<Effect>) {
         self.plan_end();
+        self.charge_boundary();
+        self.reach_boundary(fx);
     }
 
     /// What follows the run's end, if this is it.
@@ -113,6 +176,7 @@ impl Walker {
         task: &Task,
         failure: &Failure,
         warnings: &mut Vec<String>,
+        meter: &Meter,
     ) -> Vec<PlannedHook> {
         let event = HookEvent::Error;
         let category = failure.category.as_str().replace('-', "_");
@@ -120,7 +184,7 @@ impl Walker {
             .task_context(event, superstep, task)
             .with("error", failure_document(failure))
             .with("classification", json!({ "category": category }));
-        self.plan_hooks(event, &format!("{}/{event}/{}", task.id, task.used.asked), &context, warnings)
+        self.plan_hooks(event, &format!("{}/{event}/{}", task.id, task.used.asked), &context, warnings, meter)
     }
 
     /// What is due because the run is about to stop at a limit.
@@ -163,7 +227,9 @@ impl Walker {
     fn plan_stop(&mut self, event: HookEvent, which: &str, context: &HookContext) -> Vec<PlannedHook> {
         let mut warnings = Vec::new();
         let place = format!("{}/{event}/{which}", self.hook_place(self.step + 1));
-        let planned = self.plan_hooks(event, &place, context, &mut warnings);
+        let meter = self.meter(0);
+        let planned = self.plan_hooks(event, &place, context, &mut warnings, &meter);
+        self.count_work(&meter);
         for warning in warnings {
             self.warn_once(warning);
         }

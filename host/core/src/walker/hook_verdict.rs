@@ -11,9 +11,11 @@ use super::machine::Phase;
 use super::schedule::back_off;
 use super::superstep::{Superstep, TaskState};
 use crate::hook::{ADDITIONAL_STEPS, Control, ControlAction, HookEvent, MAX_RETRIES};
+use crate::limits::Budget;
 use crate::node::{Category, Failure};
 use crate::record::{Canonical, ErrorCode, HookRecord, InterruptRecord, PlannedAction, RunError, Status};
 use crate::time::Timestamp;
+use crate::work::Meter;
 
 /// The limit that `additional_steps` extends.
 const MAX_STEPS: &str = "max_steps_exceeded";
@@ -35,6 +37,7 @@ pub(super) enum LimitCode {
     MaxVisits,
     MaxFanOut,
     Timeout,
+    Budget(Budget),
 }
 
 impl LimitCode {
@@ -46,6 +49,14 @@ impl LimitCode {
             Self::MaxVisits => "max_visits_exceeded",
             Self::MaxFanOut => "max_fan_out_exceeded",
             Self::Timeout => "timeout_exceeded",
+            Self::Budget(Budget::Fuel) => "fuel_exceeded",
+            Self::Budget(Budget::Calls) => "calls_exceeded",
+            Self::Budget(Budget::Bytes) => "bytes_exceeded",
+            Self::Budget(Budget::Steps) => "steps_exceeded",
+            Self::Budget(Budget::State) => "state_exceeded",
+            Self::Budget(Budget::Results) => "results_exceeded",
+            Self::Budget(Budget::Stored) => "stored_exceeded",
+            Self::Budget(Budget::Work) => "work_exceeded",
         }
     }
 }
@@ -91,6 +102,7 @@ fn hook_error(record: &HookRecord) -> RunError {
     let denied = failure.is_some_and(|failure| failure.category == Category::Denied);
     let reason = failure.map(ToString::to_string).unwrap_or_default();
     RunError {
+        budget: None,
         category: failure.map(|failure| failure.category),
         code: if denied { ErrorCode::Denied } else { ErrorCode::NodeFailed },
         message: format!("hook `{}` ({}) is required and failed: {reason}", record.hook, record.event),
@@ -100,6 +112,7 @@ fn hook_error(record: &HookRecord) -> RunError {
 
 fn aborted(event: &str, hook: &str) -> RunError {
     RunError {
+        budget: None,
         category: None,
         code: ErrorCode::NodeFailed,
         message: format!("hook `{hook}` ({event}) aborts the run"),
@@ -137,6 +150,7 @@ impl Walker {
             }
             LimitCode::MaxFanOut => (Value::Null, Value::from(self.graph.max_fan_out)),
             LimitCode::Timeout => (Value::Null, Value::from(self.run_timeout().as_secs_f64())),
+            LimitCode::Budget(budget) => (Value::Null, Value::from(budget.of(&self.budgets()))),
         };
         let planned = self.plan_limit(code.as_str(), value, most);
         let stop = Stop { status: Status::Limit, error: Some(error), extends: code == LimitCode::MaxSteps };
@@ -202,10 +216,17 @@ impl Walker {
             superstep.tasks[at].used.asked += 1;
         }
         let mut warnings = Vec::new();
+        // What it takes to work out what they are asked was paid for when they were asked first.
+        let meter = if told { Meter::of_one_step() } else { superstep.tasks[at].meter() };
         let planned = match &self.superstep {
-            Some(superstep) => self.plan_error(superstep, &superstep.tasks[at], &failure, &mut warnings),
+            Some(superstep) => {
+                self.plan_error(superstep, &superstep.tasks[at], &failure, &mut warnings, &meter)
+            }
             None => return,
         };
+        if !told {
+            self.count_task_work(at, meter.spent());
+        }
         let Some(superstep) = &mut self.superstep else { return };
         let task = &mut superstep.tasks[at];
         for warning in warnings {

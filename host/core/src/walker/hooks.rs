@@ -12,7 +12,7 @@ use super::hook_verdict::{Stop, Verdict};
 use super::machine::illegal;
 use super::permits::lower;
 use super::setup::HandleError;
-use super::superstep::Dispatch;
+use super::superstep::{Dispatch, Superstep};
 use crate::graph::{Action, Durability, ItemType, NodeIndex, Primary};
 use crate::hook::{Control, Hook, HookAction, HookEvent, is_control_item};
 use crate::limits::{HostUse, TaskLimits};
@@ -20,7 +20,9 @@ use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{
     Canonical, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record, StatusRecord,
 };
+use crate::template::TemplateError;
 use crate::time::Timestamp;
+use crate::work::{Exhausted, Meter};
 
 /// A hook's dispatch, for the driver to perform. It is answered with [`Event::HookDone`](super::Event::HookDone).
 #[derive(Clone, Debug)]
@@ -88,6 +90,15 @@ impl Queue {
     }
 }
 
+/// `limit` hooks may use this part of the run's fuel, one in so many, also when the run has none left.
+const LAST_PART: u64 = 100;
+
+/// What a hook comes to that cannot be worked out.
+fn not_worked_out(exhausted: Exhausted) -> PlannedAction {
+    let message = format!("its condition or params could not be worked out: {exhausted}");
+    PlannedAction::Fail { failure: Failure::new(Category::Limit, message) }
+}
+
 /// Whom hooks are asked about.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
@@ -114,19 +125,21 @@ impl Walker {
         place: &str,
         context: &HookContext,
         warnings: &mut Vec<String>,
+        meter: &Meter,
     ) -> Vec<PlannedHook> {
         let scope = self.hook_scope(context);
         let mut planned = Vec::new();
         for hook in self.hooks_at(event) {
             let mut raised = Vec::new();
-            let holds = hook.condition.evaluate(&scope, &mut raised);
+            let holds = hook.condition.evaluate(&scope, &mut raised, meter);
             let action = match &hook.action {
-                _ if !holds => None,
+                _ if holds == Ok(false) => None,
+                _ if let Err(exhausted) = holds => Some(not_worked_out(exhausted)),
                 HookAction::Nothing => None,
                 HookAction::Control(control) => {
                     hook.layer.controls().then_some(PlannedAction::Control { control: *control })
                 }
-                HookAction::Item(action) => Some(self.fill(action, &scope, &mut raised)),
+                HookAction::Item(action) => Some(self.fill(action, &scope, &mut raised, meter)),
             };
             for warning in raised {
                 let warning = format!("hook `{}`: {warning}", hook.name);
@@ -153,10 +166,12 @@ impl Walker {
         action: &Action,
         scope: &crate::template::Scope<'_>,
         warnings: &mut Vec<String>,
+        meter: &Meter,
     ) -> PlannedAction {
         let mut missing = Vec::new();
-        let filled = action.item_id.evaluate(scope, self.graph.templates, &mut missing).and_then(|id| {
-            let params = action.params.evaluate(scope, self.graph.templates, &mut missing)?;
+        let mode = self.graph.templates;
+        let filled = action.item_id.evaluate(scope, mode, &mut missing, meter).and_then(|id| {
+            let params = action.params.evaluate(scope, mode, &mut missing, meter)?;
             Ok((id, params))
         });
         warnings.extend(missing.into_iter().map(|path| format!("`{path}` is missing and read as null")));
@@ -172,6 +187,7 @@ impl Walker {
             Ok((other, _)) => {
                 invalid(format!("`item_id` must be a string, and is {}", super::reduce::kind(&other)))
             }
+            Err(TemplateError::Exhausted(exhausted)) => not_worked_out(exhausted),
             Err(error) => invalid(error.to_string()),
         }
     }
@@ -276,12 +292,17 @@ impl Walker {
             },
             Err(failure) => return failed(failure),
         };
-        let fuel = dispatch.limits.fuel.min(self.fuel_for_hook(subject));
+        let mut left = self.fuel_for_hook(subject);
+        if planned.event == HookEvent::Limit {
+            // Where it is the fuel that is used up, those who ask to be told have to have some.
+            left = left.max(self.budgets().fuel / LAST_PART);
+        }
+        let fuel = dispatch.limits.fuel.min(left);
         if fuel == 0 {
             let total = self.setup.manifest.run_limits().fuel;
             return failed(Failure::new(Category::Limit, format!("the run's fuel of {total} is used up")));
         }
-        let HostUse { calls, bytes } = dispatch.limits.host().min(self.host_for_hook(subject));
+        let HostUse { calls, bytes, .. } = dispatch.limits.host().min(self.host_for_hook(subject));
         let limits = TaskLimits { fuel, calls, bytes, ..dispatch.limits };
         Ok(Box::new(self.hook_spec(planned, &dispatch, Value::clone(&params.0), limits)))
     }
@@ -331,14 +352,22 @@ impl Walker {
         match subject {
             Subject::Task(task) => {
                 let Some(superstep) = &self.superstep else { return 0 };
-                superstep.find(task).map_or(0, |at| superstep.tasks[at].reserved)
+                superstep.find(task).map_or(0, |at| {
+                    let task = &superstep.tasks[at];
+                    task.reserved.min(task.components)
+                })
             }
             Subject::Run => {
-                let under_way = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
-                let left = self.pending.0.values().map(|task| task.used.fuel);
-                let spent = under_way.map(|task| task.used.fuel).chain(left).fold(0, u64::saturating_add);
-                let total = self.setup.manifest.run_limits().fuel;
-                total.saturating_sub(self.fuel_so_far().saturating_add(spent))
+                let under_way = self.superstep.as_ref().map_or(0, Superstep::spent);
+                let left =
+                    self.pending.0.values().map(|task| task.used.fuel.saturating_add(task.used.host.fuel));
+                let spent = left.fold(under_way, u64::saturating_add);
+                let left = self.budgets().fuel.saturating_sub(self.spent().saturating_add(spent));
+                let components = self.superstep.iter().flat_map(|superstep| &superstep.tasks);
+                let components =
+                    components.map(|task| task.used.fuel).fold(self.fuel_so_far(), u64::saturating_add);
+                let components = components.saturating_add(self.pending.fuel());
+                left.min(self.fuel_share.map_or(u64::MAX, |share| share.saturating_sub(components)))
             }
         }
     }
@@ -515,6 +544,7 @@ impl Walker {
                 let task = &mut superstep.tasks[at];
                 let more = record.fuel_total.saturating_sub(task.used.fuel);
                 task.used.fuel += more;
+                task.components = task.components.saturating_sub(more);
                 task.reserved = task.reserved.saturating_sub(more);
                 let more = record.host_total.less(task.used.host);
                 task.used.host = task.used.host.plus(more);

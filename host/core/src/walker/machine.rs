@@ -7,9 +7,12 @@ use serde_json::Value;
 
 use super::cache::Answered;
 use super::channels::Channels;
+use super::commit::{Committing, keep_warnings};
 use super::event::{Effect, Event, Notice, PersistId, TimerId};
+use super::hook_context::Planning;
 use super::hook_verdict::LimitCode;
 use super::hooks::Hooks;
+use super::make::Making;
 use super::permits::Prepared;
 use super::routes::{Fired, Step};
 use super::schedule::limit;
@@ -23,6 +26,7 @@ use crate::record::{
     Accepted, CacheEntry, Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary,
 };
 use crate::time::Timestamp;
+use crate::work::rates;
 
 /// What the message of a run that has stopped for lack of time begins with.
 pub const TIME_LIMIT: &str = "the run's time limit";
@@ -76,10 +80,25 @@ pub struct Walker {
     pub(super) fuel: u64,
     /// What everything that has committed used of the host.
     pub(super) host: HostUse,
+    /// Fuel of the host's work since the newest boundary, that for tasks apart.
+    pub(super) work: u64,
+    /// Fuel of the host's work since the driver handed over the last event.
+    pub(super) slice: u64,
+    /// When the last thing happened outside.
+    pub(super) event_time: Timestamp,
+    /// How much of it may be done before control goes back to the driver.
+    pub(super) slice_length: u64,
+    /// What was stored when the newest checkpoint was handed out.
+    pub(super) stored_so_far: u64,
+    /// How many slices of work may still pass before a stop that was asked for is made.
+    pub(super) patience: u32,
     /// Supersteps that child runs have taken, at any depth, as far as the superstep of their task has committed.
     pub(super) child_steps: u64,
     /// For a child run: how many supersteps it and the runs below it may take together.
     pub(super) step_share: Option<u64>,
+    /// For a child run: how much fuel the components of it and of the runs below it may use together, where a node above says
+    /// so. The host's own work is no part of that.
+    pub(super) fuel_share: Option<u64>,
     /// For a child run: which dispatch of its parent's task it runs for, from 1.
     pub(super) dispatch: u32,
     pub(super) tasks_unwritten: Vec<TaskSummary>,
@@ -93,6 +112,12 @@ pub struct Walker {
     pub(super) end: Option<End>,
     pub(super) max_steps: u64,
     pub(super) superstep: Option<Superstep>,
+    /// The superstep whose tasks are being made.
+    pub(super) making: Option<Box<Making>>,
+    /// The superstep that commits.
+    pub(super) committing: Option<Box<Committing>>,
+    /// The superstep that has committed, while it is worked out which hooks follow.
+    pub(super) planning: Option<Box<Planning>>,
     pub(super) pending: Pending,
     pub(super) hooks: Hooks,
     pub(super) phase: Phase,
@@ -122,8 +147,14 @@ pub(super) enum Phase {
     Boundary(PersistId),
     /// A superstep may start.
     Ready,
+    /// The tasks of a superstep are being made.
+    Making,
     /// A superstep is under way.
     Running,
+    /// A superstep commits.
+    Committing,
+    /// A superstep has committed, and it is worked out which hooks follow.
+    Planning,
     /// Hooks are asked, and nothing else happens.
     Hooks,
     /// A suspension waits to be persisted.
@@ -172,8 +203,15 @@ impl Walker {
             results: BTreeMap::new(),
             fuel: 0,
             host: HostUse::default(),
+            work: 0,
+            slice: 0,
+            event_time: Timestamp::default(),
+            slice_length: rates::SLICE,
+            stored_so_far: 0,
+            patience: 0,
             child_steps: 0,
             step_share: None,
+            fuel_share: None,
             dispatch: 0,
             tasks_unwritten: Vec::new(),
             fired_unwritten: Fired::new(),
@@ -184,6 +222,9 @@ impl Walker {
             end: None,
             max_steps: setup.max_steps.unwrap_or(graph.max_steps),
             superstep: None,
+            making: None,
+            committing: None,
+            planning: None,
             pending: Pending::default(),
             hooks: Hooks::default(),
             phase: Phase::New,
@@ -206,8 +247,23 @@ impl Walker {
         walker
     }
 
-    /// Takes an event that happened at `now` and says what is to be done.
+    /// Takes an event that happened at `now` and says what is to be done. It does a bounded amount of work
+    /// ([`rates::SLICE`](crate::work::rates::SLICE), and the step of work that is under way then); where there is more to do,
+    /// the last effect is [`Effect::Continue`].
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
+        self.slice = 0;
+        self.take(now, event)
+    }
+
+    /// As [`Self::handle`], where work has been done already since the driver handed over an event.
+    pub(super) fn take(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
+        // How often control goes back and forth depends on how much work there is, and nothing else may show it: what is
+        // gone on with happens when it began. Where boundaries are not recorded one by one, nothing shows it anyhow.
+        let now = match event {
+            Event::Continued if self.setup.durability != Durability::Exit => self.event_time,
+            _ => now,
+        };
+        self.event_time = now;
         let mut fx = Vec::new();
         match event {
             Event::Started => self.start(now, &mut fx)?,
@@ -227,6 +283,7 @@ impl Walker {
             Event::TimerFired(timer) => self.timer(now, &timer, &mut fx),
             Event::CancelRequested => self.cancel(),
             Event::KillRequested => self.kill(now, &mut fx),
+            Event::Continued => {}
         }
         self.drive(now, &mut fx);
         Ok(fx)
@@ -237,12 +294,18 @@ impl Walker {
             return Err(illegal("the run has started already"));
         }
         let seeds = std::mem::take(&mut self.setup.initial_state);
-        if let Err(error) = self.channels.seed(seeds) {
+        let meter = self.meter(0);
+        let seeded = self.channels.seed(seeds, &meter);
+        self.count_work(&meter);
+        if let Err(error) = seeded {
             let error = self.fold_error(&error);
             return Err(HandleError::Refused { code: error.code, message: error.message });
         }
         self.at = now;
-        self.begin().map_err(|error| HandleError::Refused { code: error.code, message: error.message })?;
+        let meter = self.meter(0);
+        let begun = self.begin(&meter);
+        self.count_work(&meter);
+        begun.map_err(|error| HandleError::Refused { code: error.code, message: error.message })?;
         self.unwritten = Some(Source::Input);
         self.plan_start();
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
@@ -254,23 +317,61 @@ impl Walker {
         self.graph.timeout.min(self.setup.manifest.run_limits().timeout)
     }
 
-    /// Goes on until something has to happen outside. A loop, not recursion: nodes without actions need nothing from
-    /// outside, and there may be many.
+    /// Goes on until something has to happen outside, or enough has been done at one time. A loop, not recursion: nodes
+    /// without actions need nothing from outside, and there may be many.
     pub(super) fn drive(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        loop {
-            match self.phase {
-                Phase::Ready => self.advance(now, fx),
-                Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => {
-                    self.settle(now, fx);
-                }
-                Phase::Running
-                    if self.cancel_requested && self.running() == 0 && self.hooks.tasks.is_empty() =>
-                {
-                    self.suspend(now, self.stopped_as(), None, fx);
-                }
-                _ => return,
+        while let Some(work) = self.own_work() {
+            if self.has_worked_enough() {
+                fx.push(Effect::Continue);
+                return;
+            }
+            match work {
+                OwnWork::Advance => self.advance(now, fx),
+                OwnWork::Make => self.make_more(now, fx),
+                OwnWork::Settle => self.settle(now, fx),
+                OwnWork::Stop => self.suspend(now, self.stopped_as(), None, fx),
+                OwnWork::Start => self.start_ready(now, fx),
+                OwnWork::Commit => self.commit_more(now, fx),
+                OwnWork::Plan => self.plan_more(fx),
             }
         }
+    }
+
+    /// What there is to do without anything from outside.
+    fn own_work(&self) -> Option<OwnWork> {
+        match self.phase {
+            Phase::Ready => Some(OwnWork::Advance),
+            Phase::Making => Some(OwnWork::Make),
+            Phase::Committing => Some(OwnWork::Commit),
+            Phase::Planning => Some(OwnWork::Plan),
+            Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => {
+                Some(OwnWork::Settle)
+            }
+            Phase::Running if self.cancel_requested && self.running() == 0 && self.hooks.tasks.is_empty() => {
+                Some(OwnWork::Stop)
+            }
+            Phase::Running if self.can_start() => Some(OwnWork::Start),
+            _ => None,
+        }
+    }
+
+    /// Whether it is on its way: neither stopped nor about to stop.
+    pub(super) const fn is_under_way(&self) -> bool {
+        match self.phase {
+            Phase::Boundary(_)
+            | Phase::Ready
+            | Phase::Making
+            | Phase::Running
+            | Phase::Committing
+            | Phase::Planning
+            | Phase::Hooks => true,
+            Phase::New | Phase::Suspending(_) | Phase::Suspended | Phase::Finished | Phase::Broken => false,
+        }
+    }
+
+    /// Whether a superstep is being committed: its channels may hold what is not final.
+    pub(super) const fn is_between_boundaries(&self) -> bool {
+        matches!(self.phase, Phase::Committing | Phase::Planning)
     }
 
     fn running(&self) -> usize {
@@ -308,10 +409,8 @@ impl Walker {
                 return self.stop_to_ask(now, Status::Interrupted, None, &interrupts, fx);
             }
         }
-        self.phase = Phase::Running;
-        if let Err((code, error)) = self.start_superstep(now, fx) {
-            self.stop_at_limit(now, code, error, fx);
-        }
+        self.slice = self.slice.saturating_add(rates::VISIT);
+        self.begin_making();
     }
 
     fn step_limit(&self) -> Option<(LimitCode, RunError)> {
@@ -322,7 +421,7 @@ impl Walker {
             );
             return Some((LimitCode::MaxSteps, limit(None, message)));
         }
-        self.tree_limit().map(|error| (LimitCode::MaxTotalSteps, error))
+        self.tree_limit()
     }
 
     pub(super) fn static_interrupts(&self) -> Vec<InterruptRecord> {
@@ -358,8 +457,8 @@ impl Walker {
     fn timer(&mut self, now: Timestamp, timer: &TimerId, fx: &mut Vec<Effect>) {
         match timer {
             TimerId::RunTimeout => match self.phase {
-                Phase::Running => self.time_out(now, fx),
-                Phase::Boundary(_) | Phase::Hooks => self.timed_out = true,
+                Phase::Running | Phase::Making | Phase::Committing => self.time_out(now, fx),
+                Phase::Boundary(_) | Phase::Hooks | Phase::Ready | Phase::Planning => self.timed_out = true,
                 _ => {}
             },
             // The tree keeps the time of child runs.
@@ -382,8 +481,14 @@ impl Walker {
 
     fn time_out(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         self.timed_out = false;
+        self.abandon_work();
         let seconds = self.run_timeout().as_secs_f64();
-        let error = limit(None, format!("{TIME_LIMIT} of {seconds} s is over; resume it to go on"));
+        let whose =
+            if self.graph.timeout <= self.budgets().timeout { "of the graph" } else { "of the manifest" };
+        let message = format!(
+            "{TIME_LIMIT} of {seconds} s is over (`timeout` {whose}); a resumed run has as much time again"
+        );
+        let error = limit(None, message);
         self.stop_at_limit(now, LimitCode::Timeout, error, fx);
     }
 
@@ -396,13 +501,18 @@ impl Walker {
 
     fn kill(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         match self.phase {
-            Phase::Running | Phase::Ready | Phase::Boundary(_) | Phase::Hooks
+            Phase::Running
+            | Phase::Ready
+            | Phase::Making
+            | Phase::Committing
+            | Phase::Boundary(_)
+            | Phase::Hooks
                 if self.end.is_none() || self.phase == Phase::Hooks =>
             {
                 self.suspend(now, Status::Killed, None, fx);
             }
             // Nothing is running: the run stops as soon as it would go on.
-            Phase::New | Phase::Suspended => {
+            Phase::New | Phase::Suspended | Phase::Planning => {
                 self.cancel_requested = true;
                 self.kill_requested = true;
             }
@@ -413,6 +523,12 @@ impl Walker {
     /// The status of a run that is stopped because somebody asked for it.
     pub(super) fn stopped_as(&self) -> Status {
         if self.kill_requested { Status::Killed } else { Status::Cancelled }
+    }
+
+    /// Takes back what is being worked out and not final, since the run stops.
+    fn abandon_work(&mut self) {
+        self.abandon_making();
+        self.abandon_commit();
     }
 
     /// Gives up on everything that is running.
@@ -426,6 +542,7 @@ impl Walker {
             task.attempt = task.attempt.saturating_sub(1);
             task.caching.waiting = None;
             superstep.running -= 1;
+            superstep.in_flight = superstep.in_flight.saturating_sub(std::mem::take(&mut task.params));
         }
     }
 
@@ -437,7 +554,10 @@ impl Walker {
         error: Option<RunError>,
         fx: &mut Vec<Effect>,
     ) {
+        self.abandon_work();
         self.abort_all(fx);
+        // What it took to get here and did not come to a boundary is done again by whoever goes on.
+        self.work = 0;
         self.cancel_requested = false;
         self.kill_requested = false;
         if self.unwritten.is_some()
@@ -453,7 +573,7 @@ impl Walker {
         if let Some(superstep) = self.superstep.take() {
             for task in &superstep.tasks {
                 let fresh = task.warnings.iter().filter(|_| matches!(task.state, TaskState::Failed(_)));
-                self.warnings.extend(fresh.cloned());
+                keep_warnings(&mut self.warnings, fresh.cloned());
             }
             self.pending = superstep.into_pending();
             self.interrupts = self.pending.interrupts(&self.graph);
@@ -515,6 +635,20 @@ impl Walker {
             checkpoint: self.last,
         }
     }
+}
+
+/// What a walker does without anything from outside.
+#[derive(Clone, Copy, Debug)]
+enum OwnWork {
+    /// From a boundary to the next superstep, or to a stop.
+    Advance,
+    Make,
+    Settle,
+    /// Nothing is running any more of a run that was asked to stop.
+    Stop,
+    Start,
+    Commit,
+    Plan,
 }
 
 fn uses_context(graph: &Graph) -> bool {

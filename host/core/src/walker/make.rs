@@ -1,88 +1,263 @@
-//! The tasks of a superstep: made from what is next, and taken up from what is known of them already.
+//! The tasks of a superstep: made from what is next, and taken up from what is known of them already. A superstep may have
+//! many, and work to do for each, so they are made one by one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::Walker;
+use super::budget::{Reached, Trouble};
 use super::cache::Caching;
+use super::event::Effect;
 use super::hook_verdict::LimitCode;
+use super::machine::Phase;
 use super::schedule::limit;
 use super::superstep::{Activated, Pending, PendingTask, Start, Superstep, Task, TaskState, Used, task_id};
 use super::telling::Told;
 use crate::graph::{Foreach, Node, NodeIndex, NodeKind, Primary};
 use crate::hook::HookEvent;
-use crate::limits::HostUse;
+use crate::json::MeteredJsonError;
+use crate::limits::{Budget, HostUse};
 use crate::node::{Category, Failure};
-use crate::record::{PendingOutcome, RunError};
+use crate::record::PendingOutcome;
+use crate::time::Timestamp;
+use crate::work::{Exhausted, Meter, rates, size};
 
-impl Walker {
-    /// The tasks of the next superstep, with what is known of them already.
-    pub(super) fn make_tasks(
-        &self,
-        number: u64,
-        pending: &mut Pending,
-    ) -> Result<Superstep, (LimitCode, RunError)> {
-        let mut superstep = Superstep {
-            number,
-            activated: Vec::with_capacity(self.next.len()),
-            tasks: Vec::with_capacity(self.next.len()),
-            ready: BTreeSet::new(),
-            running: 0,
-            open: 0,
-        };
-        let mut visits: BTreeMap<NodeIndex, u64> = BTreeMap::new();
-        for (place, next) in self.next.iter().enumerate() {
-            let entered = visits.entry(next.node).or_insert_with(|| self.visits[next.node.0 as usize]);
-            *entered += 1;
-            let node = self.graph.node(next.node);
-            if let Some(most) = self.graph.max_visits_per_node.filter(|most| *entered > *most) {
-                let message = format!(
-                    "node `{}` was entered {most} times, which is its `max_visits_per_node`",
-                    node.name
-                );
-                return Err((LimitCode::MaxVisits, limit(Some(node.name.clone()), message)));
-            }
-            let active = Activated {
-                node: next.node,
-                argument: next.argument.clone(),
-                visit: *entered,
-                tasks: superstep.tasks.len()..superstep.tasks.len(),
-                reached: superstep.tasks.len(),
-                assigned: None,
-            };
-            self.make_node_tasks(&mut superstep, place, active, node);
-            if superstep.tasks.len() as u64 > self.graph.max_fan_out {
-                let message = format!(
-                    "superstep {number} has more than {} tasks, its `max_fan_out`",
-                    self.graph.max_fan_out
-                );
-                return Err((LimitCode::MaxFanOut, limit(Some(node.name.clone()), message)));
-            }
+/// A superstep whose tasks are being made. Nothing of it is known outside, and nothing has started.
+#[derive(Debug)]
+pub(super) struct Making {
+    superstep: Superstep,
+    /// What is known of its tasks already, those apart that have been taken up.
+    pending: Pending,
+    /// How often nodes were entered, with this superstep.
+    visits: BTreeMap<NodeIndex, u64>,
+    /// How many of the activations that are next have their tasks, or are getting them.
+    place: usize,
+    /// The activation that is getting its tasks, with the items that have none yet.
+    items: Option<(Activated, std::vec::IntoIter<Value>)>,
+    /// Warnings about those items, for the first of their tasks.
+    raised: Vec<String>,
+    /// How many tasks have been taken up.
+    taken: usize,
+}
+
+impl Making {
+    fn new(number: u64, pending: Pending) -> Self {
+        Self {
+            superstep: Superstep::new(number),
+            pending,
+            visits: BTreeMap::new(),
+            place: 0,
+            items: None,
+            raised: Vec::new(),
+            taken: 0,
         }
-        for at in 0..superstep.tasks.len() {
-            let task = &mut superstep.tasks[at];
-            // What is kept may be of another node's task: untracked state decides how many tasks a `foreach` has, and is
-            // gone after a resume.
-            let node = superstep.activated[task.activated].node;
-            if pending.0.get(&task.id).is_some_and(|known| known.node == node)
-                && let Some(known) = pending.0.remove(&task.id)
-            {
-                self.take_up(task, &superstep.activated, known);
-            }
-            if !task.state.is_settled() {
-                superstep.open += 1;
-            }
-        }
-        Ok(superstep)
     }
 
-    fn make_node_tasks(&self, superstep: &mut Superstep, place: usize, mut active: Activated, node: &Node) {
-        let number = superstep.number;
-        let new_task = |ordinal: usize| Task {
-            id: task_id(&self.setup.identity.namespace, number, ordinal),
-            activated: place,
+    /// What was known before of the tasks.
+    fn into_pending(mut self) -> Pending {
+        if let Some((active, _)) = self.items.take() {
+            Walker::close(&mut self.superstep, active);
+        }
+        let mut pending = self.superstep.into_pending();
+        pending.0.extend(self.pending.0);
+        pending
+    }
+}
+
+impl Walker {
+    /// Begins to make the tasks of the next superstep.
+    pub(super) fn begin_making(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        self.making = Some(Box::new(Making::new(self.step + 1, pending)));
+        self.phase = Phase::Making;
+    }
+
+    /// Makes tasks until all are made, or until enough has been done at one time.
+    pub(super) fn make_more(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        let Some(mut making) = self.making.take() else { return };
+        if self.cancel_requested {
+            self.pending = making.into_pending();
+            self.phase = Phase::Ready;
+            return;
+        }
+        loop {
+            if self.has_worked_enough() {
+                self.making = Some(making);
+                return;
+            }
+            match self.make_one(&mut making) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err((code, error)) => {
+                    self.pending = making.into_pending();
+                    self.phase = Phase::Ready;
+                    return self.stop_at_limit(now, code, error, fx);
+                }
+            }
+        }
+        let Making { superstep, pending, .. } = *making;
+        self.start_superstep(now, superstep, pending, fx);
+    }
+
+    /// Forgets the tasks that are being made, since the run stops.
+    pub(super) fn abandon_making(&mut self) {
+        if let Some(making) = self.making.take() {
+            self.pending = making.into_pending();
+            self.phase = Phase::Ready;
+        }
+    }
+
+    /// The tasks of the next superstep as they stand, to look at. None where they cannot be made.
+    pub(super) fn preview(&mut self) -> Option<Superstep> {
+        let mut making = Making::new(self.step + 1, self.pending.clone());
+        let made = loop {
+            match self.make_one(&mut making) {
+                Ok(true) => {}
+                Ok(false) => break true,
+                Err(_) => break false,
+            }
+        };
+        // Whoever starts the superstep pays for it.
+        (self.work, self.slice) = (0, 0);
+        made.then_some(making.superstep)
+    }
+
+    /// Makes, or takes up, one task; `false` once there is nothing more to do.
+    fn make_one(&mut self, making: &mut Making) -> Result<bool, Reached> {
+        if let Some((active, items)) = &mut making.items {
+            if let Some(item) = items.next() {
+                let meter = self.meter(0);
+                let node = self.graph.node(active.node);
+                let (ordinal, place) = (making.superstep.tasks.len(), making.superstep.activated.len());
+                let mut task = self.new_task(making.superstep.number, ordinal, place);
+                task.warnings = std::mem::take(&mut making.raised);
+                let bound = self.make_item_task(&mut task, node, active, item, &meter);
+                let name = node.name.clone();
+                making.superstep.tasks.push(task);
+                self.count_work(&meter);
+                bound.map_err(|exhausted| self.exhausted(exhausted, Some(name.clone())))?;
+                return self.check_fan_out(&making.superstep, name).map(|()| true);
+            }
+            if let Some((active, _)) = making.items.take() {
+                Self::close(&mut making.superstep, active);
+            }
+            return Ok(true);
+        }
+        if let Some(step) = self.next.get(making.place) {
+            making.place += 1;
+            let (node, argument) = (step.node, step.argument.clone());
+            self.make_activation(making, node, argument)?;
+            return Ok(true);
+        }
+        let Some(task) = making.superstep.tasks.get_mut(making.taken) else { return Ok(false) };
+        making.taken += 1;
+        self.slice = self.slice.saturating_add(rates::LOOKUP);
+        // What is kept may be of another node's task: untracked state decides how many tasks a `foreach` has, and is gone
+        // after a resume.
+        let node = making.superstep.activated[task.activated].node;
+        if making.pending.0.get(&task.id).is_some_and(|known| known.node == node)
+            && let Some(known) = making.pending.0.remove(&task.id)
+        {
+            let worked = self.take_up(task, &making.superstep.activated, known);
+            self.slice = self.slice.saturating_add(worked);
+            making.superstep.held = making.superstep.held.saturating_add(held_by(&task.state));
+        }
+        if !task.state.is_settled() {
+            making.superstep.open += 1;
+        }
+        Ok(true)
+    }
+
+    /// Makes the task of an active node, or evaluates which items it has.
+    fn make_activation(
+        &mut self,
+        making: &mut Making,
+        index: NodeIndex,
+        argument: Option<Arc<Value>>,
+    ) -> Result<(), Reached> {
+        let graph = Arc::clone(&self.graph);
+        let node = graph.node(index);
+        let superstep = &mut making.superstep;
+        let before = self.visits[index.0 as usize];
+        let entered = making.visits.entry(index).or_insert(before);
+        *entered += 1;
+        if let Some(most) = self.graph.max_visits_per_node.filter(|most| *entered > *most) {
+            let message =
+                format!("node `{}` was entered {most} times, which is its `max_visits_per_node`", node.name);
+            return Err((LimitCode::MaxVisits, limit(Some(node.name.clone()), message)));
+        }
+        let first = superstep.tasks.len();
+        let active = Activated {
+            node: index,
+            argument,
+            visit: *entered,
+            tasks: first..first,
+            reached: first,
+            list: None,
+            assigned: None,
+        };
+        let place = superstep.activated.len();
+        let meter = self.meter(0);
+        let exhausted = if let NodeKind::Foreach(foreach) = &node.kind {
+            let mut warnings = Vec::new();
+            match self.items(foreach, node, &active, &mut warnings, &meter) {
+                Ok(items) => {
+                    superstep.held = superstep.held.saturating_add(items.iter().map(size::of).sum());
+                    let too_much = superstep.held > self.budgets().results;
+                    if too_much {
+                        let (used, name) = (superstep.held, node.name.clone());
+                        self.count_work(&meter);
+                        return Err(self.used_up(Budget::Results, used, Some(name)));
+                    }
+                    making.items = Some((active, items.into_iter()));
+                    making.raised = warnings;
+                    None
+                }
+                Err(Trouble::Failed(failure)) => {
+                    let mut task = self.new_task(superstep.number, first, place);
+                    task.state = self.failed_early(node, failure, false);
+                    task.warnings = warnings;
+                    superstep.tasks.push(task);
+                    Self::close(superstep, active);
+                    None
+                }
+                Err(Trouble::Exhausted(exhausted)) => Some(exhausted),
+            }
+        } else {
+            let mut task = self.new_task(superstep.number, first, place);
+            let bound = self.bind_dispatch(&mut task, node, &active, None, &meter);
+            superstep.tasks.push(task);
+            Self::close(superstep, active);
+            bound.err()
+        };
+        self.count_work(&meter);
+        if let Some(exhausted) = exhausted {
+            return Err(self.exhausted(exhausted, Some(node.name.clone())));
+        }
+        self.check_fan_out(&making.superstep, node.name.clone())
+    }
+
+    fn check_fan_out(&self, superstep: &Superstep, node: String) -> Result<(), Reached> {
+        if superstep.tasks.len() as u64 <= self.graph.max_fan_out {
+            return Ok(());
+        }
+        let (number, most) = (superstep.number, self.graph.max_fan_out);
+        let message = format!("superstep {number} has more than {most} tasks, its `max_fan_out`");
+        Err((LimitCode::MaxFanOut, limit(Some(node), message)))
+    }
+
+    /// The activation has all its tasks.
+    fn close(superstep: &mut Superstep, mut active: Activated) {
+        active.tasks = active.tasks.start..superstep.tasks.len();
+        superstep.activated.push(active);
+    }
+
+    fn new_task(&self, superstep: u64, ordinal: usize, activated: usize) -> Task {
+        Task {
+            id: task_id(&self.setup.identity.namespace, superstep, ordinal),
+            activated,
             item: None,
             dispatch: None,
             state: TaskState::Waiting,
@@ -90,7 +265,10 @@ impl Walker {
             used: Used::default(),
             start: Start::default(),
             reserved: 0,
-            reserved_host: HostUse::default(),
+            components: u64::MAX,
+            params: 0,
+            own_work: 0,
+            reserved_host: HostUse::NOTHING,
             reserved_steps: 0,
             retried: 0,
             continued: false,
@@ -98,81 +276,76 @@ impl Walker {
             warnings: Vec::new(),
             told: Told::default(),
             caching: Caching::default(),
-        };
-        let first = superstep.tasks.len();
-        match &node.kind {
-            NodeKind::Foreach(foreach) => {
-                let mut warnings = Vec::new();
-                match self.items(foreach, node, &active, &mut warnings) {
-                    Ok(items) => {
-                        for item in items {
-                            let mut task = new_task(superstep.tasks.len());
-                            let item = Arc::new(item);
-                            let bound = Some((foreach.variable.as_str(), &*item));
-                            self.bind_dispatch(&mut task, node, &active, bound);
-                            task.item = Some(item);
-                            superstep.tasks.push(task);
-                            if superstep.tasks.len() as u64 > self.graph.max_fan_out {
-                                break;
-                            }
-                        }
-                        if let Some(task) = superstep.tasks.get_mut(first) {
-                            task.warnings.append(&mut warnings);
-                        }
-                    }
-                    Err(failure) => {
-                        let mut task = new_task(first);
-                        task.state = self.failed_early(node, failure, false);
-                        superstep.tasks.push(task);
-                    }
-                }
-            }
-            NodeKind::Default | NodeKind::Return { .. } => {
-                let mut task = new_task(first);
-                self.bind_dispatch(&mut task, node, &active, None);
-                superstep.tasks.push(task);
-            }
         }
-        active.tasks = first..superstep.tasks.len();
-        superstep.activated.push(active);
     }
 
+    fn make_item_task(
+        &self,
+        task: &mut Task,
+        node: &Node,
+        active: &Activated,
+        item: Value,
+        meter: &Meter,
+    ) -> Result<(), Exhausted> {
+        let item = Arc::new(item);
+        let variable = match &node.kind {
+            NodeKind::Foreach(foreach) => foreach.variable.as_str(),
+            _ => "",
+        };
+        let bound = self.bind_dispatch(task, node, active, Some((variable, &*item)), meter);
+        task.item = Some(item);
+        bound
+    }
+
+    /// The items of a `foreach`.
     fn items(
         &self,
         foreach: &Foreach,
         node: &Node,
         active: &Activated,
         warnings: &mut Vec<String>,
-    ) -> Result<Vec<Value>, Failure> {
-        let context = self.context(node, active);
+        meter: &Meter,
+    ) -> Result<Vec<Value>, Trouble> {
+        let context = self.context(node, active, meter)?;
         let scope = self.scope(&context, active.argument.as_deref(), None);
-        let over = self.evaluate(&foreach.over, &scope, node, warnings)?;
+        let over = self.evaluate(&foreach.over, &scope, node, warnings, meter)?;
         let wrong = |kind: &str| {
-            Failure::new(
+            Trouble::Failed(Failure::new(
                 Category::InvalidInput,
                 format!("`over` of `{}` must be a list, and is {kind}", node.name),
-            )
+            ))
         };
         match over {
             Value::Array(items) => Ok(items),
-            Value::String(text) => match crate::json::parse_strict(&text, 128) {
-                Ok(Value::Array(items)) => Ok(items),
-                _ => Err(wrong("a string that is not the JSON text of one")),
-            },
+            Value::String(text) => {
+                match crate::json::parse_strict_metered(&text, crate::json::MAX_DEPTH, meter) {
+                    Ok(Value::Array(items)) => Ok(items),
+                    Err(MeteredJsonError::Exhausted(exhausted)) => Err(exhausted.into()),
+                    _ => Err(wrong("a string that is not the JSON text of one")),
+                }
+            }
             other => Err(wrong(super::reduce::kind(&other))),
         }
     }
 
     /// Resolves which item a task dispatches; a failure settles the task.
-    fn bind_dispatch(&self, task: &mut Task, node: &Node, active: &Activated, item: Option<(&str, &Value)>) {
-        let Some(action) = &node.action else { return };
+    fn bind_dispatch(
+        &self,
+        task: &mut Task,
+        node: &Node,
+        active: &Activated,
+        item: Option<(&str, &Value)>,
+        meter: &Meter,
+    ) -> Result<(), Exhausted> {
+        meter.charge(rates::VISIT)?;
+        let Some(action) = &node.action else { return Ok(()) };
         let prepared = &self.prepared[active.node.0 as usize];
         let dispatch = if let Some(known) = &prepared.dispatch {
             known.clone()
         } else {
-            let context = self.context(node, active);
+            let context = self.context(node, active, meter)?;
             let scope = self.scope(&context, active.argument.as_deref(), item);
-            match self.evaluate(&action.item_id, &scope, node, &mut task.warnings) {
+            match self.evaluate(&action.item_id, &scope, node, &mut task.warnings, meter) {
                 Ok(Value::Null) if action.primary == Primary::Search => {
                     self.permit(node, action, prepared.narrowed.as_ref(), "")
                 }
@@ -181,13 +354,15 @@ impl Walker {
                     Category::InvalidInput,
                     format!("`item_id` must be a string, and is {}", super::reduce::kind(&other)),
                 )),
-                Err(failure) => Err(failure),
+                Err(Trouble::Failed(failure)) => Err(failure),
+                Err(Trouble::Exhausted(exhausted)) => return Err(exhausted),
             }
         };
         match dispatch {
             Ok(dispatch) => task.dispatch = Some(dispatch),
             Err(failure) => task.state = self.failed_early(node, failure, item.is_some()),
         }
+        Ok(())
     }
 
     /// What a failure makes of a task that could not start.
@@ -199,8 +374,10 @@ impl Walker {
         }
     }
 
-    /// Goes on from what is known of a task.
-    fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) {
+    /// Goes on from what is known of a task. Its answer was paid for when it came; how much work it is to take it in again
+    /// counts for how long control is kept alone.
+    fn take_up(&self, task: &mut Task, activated: &[Activated], known: PendingTask) -> u64 {
+        let meter = Meter::of_one_step();
         let PendingTask {
             outcome,
             attempt,
@@ -221,7 +398,7 @@ impl Walker {
         task.told = Told::of(events, journal);
         task.caching.cache = cache;
         if task.state.is_settled() {
-            return;
+            return 0;
         }
         let active = &activated[task.activated];
         let node = self.graph.node(active.node);
@@ -234,10 +411,11 @@ impl Walker {
                 task.warnings = warnings;
                 // The same state gives the same writes; what could not be assigned was never recorded as done.
                 let mut repeated = Vec::new();
-                task.state = match self.answer(node, active, task.item.as_deref(), outcome, &mut repeated) {
-                    Ok(answer) => TaskState::Done(answer),
-                    Err(_) => TaskState::Waiting,
-                };
+                task.state =
+                    match self.answer(node, active, task.item.as_deref(), outcome, &mut repeated, &meter) {
+                        Ok(answer) => TaskState::Done(answer),
+                        Err(_) => TaskState::Waiting,
+                    };
             }
             Some(PendingOutcome::Handled { failure }) => {
                 task.attempt = attempt;
@@ -277,5 +455,22 @@ impl Walker {
             }
             None => {}
         }
+        meter.spent()
     }
+}
+
+/// What a task holds by what it has come to.
+pub(super) fn held_by(state: &TaskState) -> u64 {
+    match state {
+        TaskState::Done(answer) => answer.held(),
+        TaskState::Interrupted { payload } => size::of(payload),
+        TaskState::Handled(failure) | TaskState::Failed(failure) => failure_size(failure),
+        _ => 0,
+    }
+}
+
+/// What a failure takes up.
+pub(super) fn failure_size(failure: &Failure) -> u64 {
+    let details = failure.details.as_ref().map_or(0, size::of);
+    (failure.message.len() as u64).saturating_add(details)
 }

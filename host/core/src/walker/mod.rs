@@ -2,10 +2,12 @@
 //! no IO, and time and identity are arguments.
 
 mod answers;
+mod budget;
 mod cache;
 mod channels;
 mod children;
 mod commit;
+mod end;
 mod event;
 mod hook_context;
 mod hook_verdict;
@@ -28,6 +30,7 @@ mod tasks;
 mod telling;
 mod travel;
 mod tree;
+mod writes;
 
 pub use cache::{Answered, Lookup};
 pub use event::{
@@ -36,6 +39,7 @@ pub use event::{
 };
 pub use hooks::HookSpec;
 pub use machine::{TIME_LIMIT, Walker};
+pub(crate) use reduce::fold_fuel;
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
 };

@@ -16,6 +16,9 @@ use crate::record::{
 };
 use crate::time::Timestamp;
 
+/// Under `durability: exit` boundaries wait in memory for the end of the run, so many logical bytes of them at most.
+pub(super) const SPILL: u64 = 8 << 20;
+
 impl Walker {
     /// The store has taken a record.
     pub(super) fn persisted(&mut self, id: PersistId, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
@@ -47,6 +50,7 @@ impl Walker {
         self.superstep = None;
         self.status = Status::Failed;
         let error = RunError {
+            budget: None,
             category: None,
             code: ErrorCode::Storage,
             message: format!("the run could not be stored: {message}"),
@@ -99,6 +103,7 @@ impl Walker {
             | TaskState::Running
             | TaskState::Failing { told: false, .. }
             | TaskState::Failed(_)
+            | TaskState::Exhausted { .. }
             | TaskState::NotReached => return,
         };
         let record = Record::Task(TaskRecord {
@@ -145,7 +150,7 @@ impl Walker {
     /// Makes a boundary known: persists it, unless the run's durability leaves that to its end.
     pub(super) fn reach_boundary(&mut self, fx: &mut Vec<Effect>) {
         self.hooks.warned = self.warnings.len();
-        if self.setup.durability == Durability::Exit && self.end.is_none() {
+        if self.setup.durability == Durability::Exit && self.end.is_none() && !self.must_spill() {
             self.phase = Phase::Ready;
             return;
         }
@@ -155,9 +160,20 @@ impl Walker {
         };
     }
 
+    /// Under `durability: exit`: whether so much waits to be stored that this boundary is stored as if it were the end.
+    fn must_spill(&self) -> bool {
+        self.setup.identity.namespace.is_empty() && self.unstored() > SPILL
+    }
+
+    /// What would be stored with the next checkpoint, in logical bytes.
+    pub(super) const fn unstored(&self) -> u64 {
+        self.host.stored.saturating_sub(self.stored_so_far)
+    }
+
     pub(super) fn unwritable(&mut self, error: &EncodeError, fx: &mut Vec<Effect>) {
         self.status = Status::Failed;
         self.error = Some(RunError {
+            budget: None,
             category: None,
             code: ErrorCode::Storage,
             message: error.to_string(),
@@ -174,6 +190,7 @@ impl Walker {
         let result_digest = checkpoint.result;
         let record = Record::Checkpoint(Box::new(checkpoint));
         let (body, digest) = record.encode()?;
+        self.stored_so_far = self.host.stored;
         self.last = Some(CheckpointRef { sequence: self.sequence, digest, result_digest });
         self.persists += 1;
         let id = PersistId(self.persists);

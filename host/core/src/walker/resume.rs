@@ -80,6 +80,7 @@ impl Walker {
         walker.released = checkpoint.released;
         walker.fuel = checkpoint.fuel;
         walker.host = checkpoint.host;
+        walker.stored_so_far = checkpoint.host.stored;
         walker.child_steps = checkpoint.child_steps;
         walker.warnings_written = warnings.len();
         walker.warnings = warnings;
@@ -195,9 +196,14 @@ impl Walker {
             )),
             Phase::New => Err(illegal("the run has not started")),
             Phase::Broken => Err(illegal("the run could not be stored; restore it from the store")),
-            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Hooks | Phase::Suspending(_) => {
-                Err(illegal("the run is under way"))
-            }
+            Phase::Boundary(_)
+            | Phase::Ready
+            | Phase::Making
+            | Phase::Running
+            | Phase::Committing
+            | Phase::Planning
+            | Phase::Hooks
+            | Phase::Suspending(_) => Err(illegal("the run is under way")),
         }
     }
 
@@ -259,6 +265,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
         self.check_limit(max_steps)?;
+        self.event_time = now;
         if let Some(most) = max_steps {
             self.max_steps = most;
             self.setup.max_steps = max_steps;

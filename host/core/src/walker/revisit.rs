@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Walker;
-use super::commit::NodeResult;
 use super::reduce::Write;
 use super::routes::node_failure;
 use super::superstep::{Superstep, TaskState};
+use super::writes::node_result;
 use crate::graph::{Channel, Graph, Node, Reducer};
 use crate::node::Outcome;
+use crate::work::{Exhausted, Meter, size};
 
 /// What the names of these channels begin with. No graph can write one: its own keys have no dots.
 pub(super) const OUTPUTS: &str = "_outputs.";
@@ -31,34 +32,39 @@ fn channel(node: &Node) -> String {
 
 impl Walker {
     /// What a node gave at its last visit that gave anything; null before.
-    pub(super) fn previous(&self, node: &Node) -> Value {
+    pub(super) fn previous(&self, node: &Node, meter: &Meter) -> Result<Value, Exhausted> {
         let outputs = self.channels.get(&channel(node)).and_then(Value::as_array);
         let last = outputs.and_then(|outputs| outputs.last()).and_then(|visit| visit.get("output"));
-        last.cloned().unwrap_or_default()
+        let Some(last) = last else { return Ok(Value::Null) };
+        meter.charge(size::of(last))?;
+        Ok(last.clone())
     }
 
-    /// Keeps what the nodes of a superstep give. One that fails, or answers with a command, gives nothing.
-    pub(super) fn keep_outputs(
+    /// Keeps what a node of a superstep gives. One that fails, or answers with a command, gives nothing.
+    pub(super) fn keep_output(
         &self,
         superstep: &Superstep,
-        results: &[NodeResult<'_>],
+        place: usize,
         writes: &mut BTreeMap<String, Vec<Write>>,
-    ) {
-        for (place, active) in superstep.activated.iter().enumerate() {
-            let node = self.graph.node(active.node);
-            if !node.feedback || node_failure(node, superstep, place).is_some() {
-                continue;
-            }
-            let is_command = superstep.tasks[active.tasks.clone()].iter().any(|task| match &task.state {
-                TaskState::Done(answer) => matches!(&*answer.outcome, Outcome::Command { .. }),
-                _ => false,
-            });
-            if is_command {
-                continue;
-            }
-            let output = Value::clone(&results[place].value);
-            let value = Value::Array(vec![json!({ "visit": active.visit, "output": output })]);
-            writes.entry(channel(node)).or_default().push(Write { node: active.node, value });
+        meter: &Meter,
+    ) -> Result<(), Exhausted> {
+        let active = &superstep.activated[place];
+        let node = self.graph.node(active.node);
+        if !node.feedback || node_failure(node, superstep, place).is_some() {
+            return Ok(());
         }
+        let is_command = superstep.tasks[active.tasks.clone()].iter().any(|task| match &task.state {
+            TaskState::Done(answer) => matches!(&*answer.outcome, Outcome::Command { .. }),
+            _ => false,
+        });
+        if is_command {
+            return Ok(());
+        }
+        let output = node_result(node, superstep, place);
+        meter.charge(size::of(&output))?;
+        let output = output.into_owned();
+        let value = Value::Array(vec![json!({ "visit": active.visit, "output": output })]);
+        writes.entry(channel(node)).or_default().push(Write { node: active.node, value });
+        Ok(())
     }
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Walker;
-use super::commit::NodeResult;
+use super::budget::Trouble;
 use super::superstep::{Superstep, Task, TaskState};
+use super::writes::node_result;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::{ActivationKind, Canonical, ErrorCode, PendingActivation, RunError, Via};
 use crate::template::{Root, Scope};
+use crate::work::{Exhausted, Meter, rates, size};
 
 /// A node that is next, or deferred.
 #[derive(Clone, Debug)]
@@ -63,6 +65,19 @@ pub(super) struct Routes {
     pub(super) unmatched: Vec<(String, String)>,
 }
 
+/// Why it cannot be said where a node goes.
+#[derive(Debug)]
+pub(super) enum RouteError {
+    Failed(RunError),
+    Exhausted(Exhausted),
+}
+
+impl From<Exhausted> for RouteError {
+    fn from(exhausted: Exhausted) -> Self {
+        Self::Exhausted(exhausted)
+    }
+}
+
 impl Routes {
     fn go(&mut self, to: NodeIndex) {
         if self.seen.insert(to) {
@@ -77,7 +92,7 @@ impl Routes {
 
 impl Walker {
     /// What is next at the start of the run.
-    pub(super) fn begin(&mut self) -> Result<(), RunError> {
+    pub(super) fn begin(&mut self, meter: &Meter) -> Result<(), RunError> {
         let mut plain = Vec::new();
         let mut sends = Vec::new();
         let mut seen = BTreeSet::new();
@@ -95,11 +110,16 @@ impl Walker {
                 .with("inputs", Root::Value(&self.setup.inputs))
                 .with("run", Root::Value(&run));
             let node = self.graph.node(target.node);
-            let value = self.evaluate(argument, &scope, node, &mut warnings).map_err(|failure| RunError {
-                category: Some(failure.category),
-                code: ErrorCode::NodeFailed,
-                message: failure.message,
-                node: Some(node.name.clone()),
+            let value = self.evaluate(argument, &scope, node, &mut warnings, meter);
+            let value = value.map_err(|trouble| match trouble {
+                Trouble::Failed(failure) => RunError {
+                    budget: None,
+                    category: Some(failure.category),
+                    code: ErrorCode::NodeFailed,
+                    message: failure.message,
+                    node: Some(node.name.clone()),
+                },
+                Trouble::Exhausted(exhausted) => self.exhausted(exhausted, Some(node.name.clone())).1,
             })?;
             sends.push(Step::send(target.node, value));
         }
@@ -142,30 +162,35 @@ impl Walker {
         }
     }
 
-    /// Works out where every task of a superstep goes, with the state as it commits.
+    /// Works out where an active node of a superstep goes, with the state as it commits.
     pub(super) fn route(
         &self,
         superstep: &Superstep,
-        results: &[NodeResult<'_>],
+        place: usize,
+        routes: &mut Routes,
         warnings: &mut Vec<String>,
-    ) -> Result<Routes, RunError> {
-        let mut routes = Routes::default();
-        for (place, active) in superstep.activated.iter().enumerate() {
-            let node = self.graph.node(active.node);
-            if matches!(node.kind, NodeKind::Return { .. }) {
-                continue;
-            }
-            if go_by_error(superstep, place, node, &mut routes) {
-                continue;
-            }
-            if !self.go_by_command(superstep, place, &mut routes) {
-                self.go_by_edges(node, active.node, &results[place].value, &mut routes, warnings)?;
-            }
+        meter: &Meter,
+    ) -> Result<(), RouteError> {
+        meter.charge(rates::VISIT)?;
+        let active = &superstep.activated[place];
+        let node = self.graph.node(active.node);
+        if matches!(node.kind, NodeKind::Return { .. }) || go_by_error(superstep, place, node, routes) {
+            return Ok(());
         }
-        Ok(routes)
+        if !self.go_by_command(superstep, place, routes, meter)? {
+            let result = node_result(node, superstep, place);
+            self.go_by_edges(node, active.node, &result, routes, warnings, meter)?;
+        }
+        Ok(())
     }
 
-    fn go_by_command(&self, superstep: &Superstep, place: usize, routes: &mut Routes) -> bool {
+    fn go_by_command(
+        &self,
+        superstep: &Superstep,
+        place: usize,
+        routes: &mut Routes,
+        meter: &Meter,
+    ) -> Result<bool, Exhausted> {
         let active = &superstep.activated[place];
         let mut went = false;
         for task in &superstep.tasks[active.tasks.clone()] {
@@ -178,11 +203,14 @@ impl Walker {
                 routes.fire(active.node, Some(target), Via::Goto);
                 match &goto.argument {
                     None => routes.go(target),
-                    Some(argument) => routes.sends.push(Step::send(target, argument.clone())),
+                    Some(argument) => {
+                        let argument = size::copy(argument, meter)?;
+                        routes.sends.push(Step::send(target, argument));
+                    }
                 }
             }
         }
-        went
+        Ok(went)
     }
 
     pub(super) fn go_by_edges(
@@ -192,7 +220,8 @@ impl Walker {
         result: &Value,
         routes: &mut Routes,
         warnings: &mut Vec<String>,
-    ) -> Result<(), RunError> {
+        meter: &Meter,
+    ) -> Result<(), RouteError> {
         let edges = match &node.next {
             Next::End => return Ok(()),
             Next::All(targets) => {
@@ -208,10 +237,17 @@ impl Walker {
             .with("state", Root::Fields(&self.channels))
             .with("result", Root::Value(result))
             .with("inputs", Root::Value(&self.setup.inputs));
-        let found = edges
-            .iter()
-            .enumerate()
-            .find(|(_, edge)| edge.when.as_ref().is_none_or(|when| when.evaluate(&scope, warnings)));
+        let mut found = None;
+        for (place, edge) in edges.iter().enumerate() {
+            let holds = match &edge.when {
+                Some(when) => when.evaluate(&scope, warnings, meter)?,
+                None => true,
+            };
+            if holds {
+                found = Some((place, edge));
+                break;
+            }
+        }
         if let Some((place, edge)) = found {
             if edge.to.is_empty() {
                 routes.fire(from, None, Via::next(place));
@@ -232,12 +268,13 @@ impl Walker {
             .collect();
         let candidates = candidates.join("; ");
         if self.graph.on_no_match == OnNoMatch::Fail {
-            return Err(RunError {
+            return Err(RouteError::Failed(RunError {
+                budget: None,
                 category: None,
                 code: ErrorCode::NoEdgeMatched,
                 message: format!("no edge of node `{}` matches: {candidates}", node.name),
                 node: Some(node.name.clone()),
-            });
+            }));
         }
         routes.unmatched.push((node.name.clone(), candidates));
         Ok(())
@@ -270,7 +307,7 @@ impl Walker {
     }
 
     /// With nothing next: a half-filled barrier opens, is told of, or stalls the run.
-    pub(super) fn check_stalled(&mut self) {
+    pub(super) fn check_stalled(&mut self, warnings: &mut Vec<String>) {
         if !self.next.is_empty() {
             return;
         }
@@ -289,8 +326,7 @@ impl Walker {
             }
             OnStalledBarrier::Warn => {
                 for barrier in stalled {
-                    let warning = self.stall_text(barrier);
-                    self.warnings.push(warning);
+                    warnings.push(self.stall_text(barrier));
                 }
             }
             OnStalledBarrier::Fail => {}
@@ -320,6 +356,7 @@ impl Walker {
         let barrier =
             self.barriers.iter().find(|(_, arrived)| !arrived.is_empty()).map(|(barrier, _)| *barrier);
         RunError {
+            budget: None,
             category: None,
             code: ErrorCode::StalledBarrier,
             message: barrier.map_or_else(|| "nothing is next".to_owned(), |barrier| self.stall_text(barrier)),

@@ -6,35 +6,37 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Walker;
+use super::budget::Trouble;
+use super::children::CHILDREN;
 use super::event::{Effect, Notice, TaskSpec, TimerId};
-use super::hook_verdict::LimitCode;
-use super::superstep::{Pending, TaskState};
+use super::machine::Phase;
+use super::superstep::{Activated, Pending, Superstep, TaskState};
 use crate::digest::DomainHasher;
-use crate::graph::{Node, NodeKind, OnItemError, RetryPolicy};
+use crate::graph::{Action, Node, NodeKind, OnItemError, RetryPolicy};
 use crate::hook::is_control_item;
-use crate::limits::{HostUse, TaskLimits};
+use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{ErrorCode, RunError};
 use crate::time::Timestamp;
+use crate::work::{Meter, rates, size};
+
+/// What the params of attempts that are under way may take up together before no further attempt is started, as
+/// [`size`] measures it. One attempt alone may be given more.
+const IN_FLIGHT: u64 = 64 << 20;
+
+/// What an attempt that is under way takes up besides its params.
+const ATTEMPT: u64 = 4 << 10;
 
 impl Walker {
-    /// Makes the tasks of the next superstep from what is next and what is known of them already, and starts those
-    /// that can start.
+    /// Starts a superstep whose tasks have been made. `pending` is what was known of tasks that it does not have.
     pub(super) fn start_superstep(
         &mut self,
         now: Timestamp,
+        mut superstep: Superstep,
+        pending: Pending,
         fx: &mut Vec<Effect>,
-    ) -> Result<(), (LimitCode, RunError)> {
-        let number = self.step + 1;
-        let mut pending = std::mem::take(&mut self.pending);
-        let result = self.make_tasks(number, &mut pending);
-        let mut superstep = match result {
-            Ok(superstep) => superstep,
-            Err(error) => {
-                self.pending = pending;
-                return Err(error);
-            }
-        };
+    ) {
+        let number = superstep.number;
         self.count_used(pending);
         self.reserve(&mut superstep);
         self.reserve_steps(&mut superstep);
@@ -54,12 +56,12 @@ impl Walker {
             }
         }
         self.superstep = Some(superstep);
+        self.phase = Phase::Running;
         for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.activated.len()) {
             self.release_items(at);
         }
         self.ask_about_failures(now, fx);
         self.start_ready(now, fx);
-        Ok(())
     }
 
     /// Counts what tasks have used that will not be taken up again.
@@ -124,21 +126,25 @@ impl Walker {
         }
     }
 
-    /// Starts ready tasks, in task order, while there is room.
+    /// Starts ready tasks, in task order, while there is room and not too much has been done at one time.
     pub(super) fn start_ready(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let most = self
-            .setup
-            .max_concurrency
-            .or(self.graph.max_concurrency)
-            .map_or(usize::MAX, |most| most as usize);
-        loop {
+        while self.can_start() && !self.has_worked_enough() {
             let Some(superstep) = &mut self.superstep else { return };
-            if self.cancel_requested || superstep.running >= most.max(1) {
-                return;
-            }
             let Some(at) = superstep.ready.pop_first() else { return };
             self.start_task(now, at, fx);
         }
+    }
+
+    /// Whether a task is ready and there is room for it.
+    pub(super) fn can_start(&self) -> bool {
+        let Some(superstep) = &self.superstep else { return false };
+        if superstep.ready.is_empty() || self.cancel_requested || self.phase != Phase::Running {
+            return false;
+        }
+        let most = self.setup.max_concurrency.or(self.graph.max_concurrency);
+        let most = most.map_or(usize::MAX, |most| most as usize).max(1);
+        // What attempts are given waits in memory until they end.
+        superstep.running < most && (superstep.running == 0 || superstep.in_flight < IN_FLIGHT)
     }
 
     fn start_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
@@ -157,6 +163,7 @@ impl Walker {
             return self.pass_through(now, at, node, fx);
         };
         let mut warnings = Vec::new();
+        let meter = superstep.tasks[at].meter();
         let params = {
             let Some(superstep) = &self.superstep else { return };
             let active = &superstep.activated[place];
@@ -165,10 +172,9 @@ impl Walker {
                 NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
                 _ => None,
             };
-            let context = self.context(node, active);
-            let scope = self.scope(&context, active.argument.as_deref(), variable.zip(task.item.as_deref()));
-            self.evaluate(&action.params, &scope, node, &mut warnings)
+            self.params(node, active, variable.zip(task.item.as_deref()), action, &mut warnings, &meter)
         };
+        self.count_task_work(at, meter.spent());
         let Some(superstep) = &mut self.superstep else { return };
         let active = &superstep.activated[place];
         let (argument, visit) = (active.argument.clone(), active.visit);
@@ -184,21 +190,31 @@ impl Walker {
         superstep.running += 1;
         let params = match params {
             Ok(params) => params,
-            Err(failure) => return self.failed(now, at, failure, fx),
+            Err(trouble) => return self.troubled(now, at, trouble, fx),
         };
-        let fuel = dispatch.limits.fuel.min(task.reserved);
+        if task.reserved == 0 {
+            return self.exhaust(now, at, Budget::Fuel, None, fx);
+        }
+        let fuel = dispatch.limits.fuel.min(task.reserved).min(task.components);
         if fuel == 0 {
-            let total = self.setup.manifest.run_limits().fuel;
-            let message = format!("the run's fuel of {total} is used up");
+            let most = self.fuel_share.unwrap_or_default();
+            let message = format!("the fuel of {most} that a node above leaves to its graph is used up");
             return self.failed(now, at, Failure::new(Category::Limit, message), fx);
         }
         let task = &mut superstep.tasks[at];
         // A component that asks nothing of the world runs where nothing of that is left.
-        let HostUse { calls, bytes } = dispatch.limits.host().min(task.reserved_host);
+        let HostUse { calls, bytes, .. } = dispatch.limits.host().min(task.reserved_host);
         if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
             task.used.dispatches += 1;
             return self.accept(now, at, Outcome::Result(params), fx);
         }
+        task.own_work = meter.spent();
+        task.params = size::of(&params).saturating_add(ATTEMPT);
+        if dispatch.is_graph {
+            task.params = task.params.max(IN_FLIGHT / CHILDREN);
+            self.slice = self.slice.saturating_add(rates::CHILD);
+        }
+        superstep.in_flight = superstep.in_flight.saturating_add(task.params);
         let identity = &self.setup.identity;
         let seed = self.digests.seed(&task.id);
         let argument = task.item.as_deref().or(argument.as_deref()).cloned();
@@ -233,6 +249,24 @@ impl Walker {
         self.dispatch(now, at, node, spec, fx);
     }
 
+    /// What an attempt of a task is given.
+    fn params(
+        &self,
+        node: &Node,
+        active: &Activated,
+        item: Option<(&str, &Value)>,
+        action: &Action,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Value, Trouble> {
+        meter.charge(rates::TASK)?;
+        let argument = item.map(|(_, value)| value).or(active.argument.as_deref());
+        meter.charge(argument.map_or(0, size::of))?;
+        let context = self.context(node, active, meter)?;
+        let scope = self.scope(&context, active.argument.as_deref(), item);
+        self.evaluate(&action.params, &scope, node, warnings, meter)
+    }
+
     /// The path of nodes from the root graph to a node of this one.
     pub(super) fn path_of(&self, node: &str) -> String {
         if self.path.is_empty() { node.to_owned() } else { format!("{}/{node}", self.path) }
@@ -241,27 +275,43 @@ impl Walker {
     /// A node without an action: its result is null, and that of a `return` node is its output.
     fn pass_through(&mut self, now: Timestamp, at: usize, node: &Node, fx: &mut Vec<Effect>) {
         let mut warnings = Vec::new();
-        let value = match (&node.kind, &self.superstep) {
-            (NodeKind::Return { output: Some(output) }, Some(superstep)) => {
-                let active = &superstep.activated[superstep.tasks[at].activated];
-                let context = self.context(node, active);
-                let scope = self.scope(&context, active.argument.as_deref(), None);
-                self.evaluate(output, &scope, node, &mut warnings)
-            }
-            _ => Ok(Value::Null),
-        };
+        let Some(superstep) = &self.superstep else { return };
+        let meter = superstep.tasks[at].meter();
+        let active = &superstep.activated[superstep.tasks[at].activated];
+        let value = self.value_of_passed(node, active, &mut warnings, &meter);
+        self.count_task_work(at, meter.spent());
         if let Some(superstep) = &mut self.superstep {
             superstep.tasks[at].warnings.append(&mut warnings);
         }
         match value {
-            Ok(value) => self.accept(now, at, Outcome::Result(value), fx),
-            Err(failure) => self.failed(now, at, failure, fx),
+            Ok(value) => {
+                self.hold(size::of(&value));
+                if self.holds_too_much() {
+                    return self.stop_holding(now, fx);
+                }
+                self.accept(now, at, Outcome::Result(value), fx);
+            }
+            Err(trouble) => self.troubled(now, at, trouble, fx),
         }
+    }
+
+    fn value_of_passed(
+        &self,
+        node: &Node,
+        active: &Activated,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Value, Trouble> {
+        meter.charge(rates::TASK)?;
+        let NodeKind::Return { output: Some(output) } = &node.kind else { return Ok(Value::Null) };
+        let context = self.context(node, active, meter)?;
+        let scope = self.scope(&context, active.argument.as_deref(), None);
+        self.evaluate(output, &scope, node, warnings, meter)
     }
 }
 
 pub(super) fn limit(node: Option<String>, message: String) -> RunError {
-    RunError { code: ErrorCode::Limit, category: Some(Category::Limit), message, node }
+    RunError { budget: None, code: ErrorCode::Limit, category: Some(Category::Limit), message, node }
 }
 
 /// How long to wait before the attempt after `attempt`. Jitter is a draw from the run's seed between half and all of

@@ -3,23 +3,31 @@
 use serde_json::{Value, json};
 
 use super::Walker;
+use super::budget::Trouble;
 use super::superstep::Activated;
 use crate::graph::{Node, TemplateMode};
 use crate::node::{Category, Failure};
 use crate::template::{Root, Scope, TemplateError};
+use crate::work::{Exhausted, Meter, rates, size};
 
 impl Walker {
     /// What templates of a node read as `node` and `run`.
-    pub(super) fn context(&self, node: &Node, active: &Activated) -> Context {
+    pub(super) fn context(
+        &self,
+        node: &Node,
+        active: &Activated,
+        meter: &Meter,
+    ) -> Result<Context, Exhausted> {
         if !self.uses_context {
-            return Context::default();
+            return Ok(Context::default());
         }
+        meter.charge(node.metadata.as_ref().map_or(0, size::of).saturating_add(rates::CONTEXT))?;
         let mut about =
             json!({ "id": node.name, "name": node.name, "visit": active.visit, "metadata": node.metadata });
         if node.feedback {
-            about["previous"] = self.previous(node);
+            about["previous"] = self.previous(node, meter)?;
         }
-        Context { node: about, run: self.run_document() }
+        Ok(Context { node: about, run: self.run_document() })
     }
 
     /// What templates read as `run`.
@@ -63,15 +71,20 @@ impl Walker {
         scope: &Scope<'_>,
         node: &Node,
         warnings: &mut Vec<String>,
-    ) -> Result<Value, Failure> {
+        meter: &Meter,
+    ) -> Result<Value, Trouble> {
         let mut missing = Vec::new();
-        let value = template.evaluate(scope, self.graph.templates, &mut missing);
+        let value = template.evaluate(scope, self.graph.templates, &mut missing, meter);
         let strict = self.graph.templates == TemplateMode::Strict;
         for path in missing.into_iter().filter(|_| !strict) {
             warnings.push(format!("node `{}`: `{path}` is missing and read as null", node.name));
         }
-        value.map_err(|error: TemplateError| {
-            Failure::new(Category::InvalidInput, format!("node `{}`: {error}", node.name))
+        value.map_err(|error| match error {
+            TemplateError::Exhausted(exhausted) => Trouble::Exhausted(exhausted),
+            error => {
+                let message = format!("node `{}`: {error}", node.name);
+                Trouble::Failed(Failure::new(Category::InvalidInput, message))
+            }
         })
     }
 }

@@ -3,29 +3,39 @@
 use serde_json::Value;
 
 use super::Walker;
+use super::budget::WORK_OF_ATTEMPT;
 use super::permits::lower;
 use super::superstep::{Superstep, Task, TaskState};
 use crate::hook::{Control, ControlAction, HookAction, HookEvent, MAX_RETRIES, is_control_item};
 use crate::limits::HostUse;
+use crate::work::rates::STEP;
 
 impl Walker {
     /// Sets fuel and use of the host aside for every task that will run, in task order, so that what each may use does not
     /// depend on which finishes first. A task is set aside what all its attempts may use, or an equal share of what is left where that
     /// is not enough for all: a wide superstep gives each task less, and none nothing.
     pub(super) fn reserve(&self, superstep: &mut Superstep) {
-        let used: u64 = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
-        let spent = self.fuel.saturating_add(self.hooks.counted).saturating_add(used);
+        let started = |task: &Task| task.start.used.fuel.saturating_add(task.start.used.host.fuel);
+        let used: u64 = superstep.tasks.iter().map(started).fold(0, u64::saturating_add);
+        let own = self.host.fuel.saturating_add(self.hooks.counted_host.fuel).saturating_add(self.work);
+        let spent = self.fuel.saturating_add(self.hooks.counted).saturating_add(own).saturating_add(used);
         let mut left = self.setup.manifest.run_limits().fuel.saturating_sub(spent);
+        let components = superstep.tasks.iter().map(|task| task.start.used.fuel).fold(0, u64::saturating_add);
+        let components = components.saturating_add(self.fuel).saturating_add(self.hooks.counted);
+        let mut components_left = self.fuel_share.map(|share| share.saturating_sub(components));
         let host_used = superstep.tasks.iter().map(|task| task.start.used.host);
         let host_used = host_used.fold(self.host.plus(self.hooks.counted_host), HostUse::plus);
         let mut host_left = self.setup.manifest.run_limits().host().less(host_used);
         let (for_hooks, host_for_hooks, retries) = self.fuel_of_error_hooks();
+        let hooks = self.has_hooks(HookEvent::Error);
         let takes_part = |task: &Task| {
             let has_failed = matches!(
                 task.state,
                 TaskState::Failing { .. } | TaskState::Failed(_) | TaskState::Handled(_)
             );
-            (task.dispatch.is_some() || (for_hooks > 0 && has_failed)) && task.shares()
+            // A node without an action has work to do for its host all the same; what failed before it could start has none,
+            // but for its hooks.
+            (!has_failed || task.dispatch.is_some() || hooks) && task.shares()
         };
         let mut sharers = superstep.tasks.iter().filter(|task| takes_part(task)).count() as u64;
         for task in superstep.tasks.iter_mut().filter(|task| takes_part(task)) {
@@ -33,14 +43,26 @@ impl Walker {
             let attempts =
                 u64::from(node.retry.max_attempts.saturating_sub(task.start.attempts).max(1)) + retries;
             let of_item = task.dispatch.as_ref().map_or(0, |dispatch| dispatch.limits.fuel);
-            let wanted =
-                of_item.saturating_mul(attempts).saturating_add(for_hooks.saturating_mul(1 + retries));
+            let wanted = of_item
+                .saturating_add(WORK_OF_ATTEMPT)
+                .saturating_mul(attempts)
+                .saturating_add(for_hooks.saturating_add(STEP).saturating_mul(1 + retries));
             let share = wanted.min(left / sharers);
-            task.reserved = share.saturating_sub(task.used.fuel.saturating_sub(task.start.used.fuel));
+            task.reserved = share.saturating_sub(task.spent().saturating_sub(started(task)));
             left -= share;
+            if let Some(components_left) = &mut components_left {
+                let wanted = of_item.saturating_mul(attempts);
+                let wanted = wanted.saturating_add(for_hooks.saturating_mul(1 + retries));
+                let share = wanted.min(*components_left / sharers);
+                task.components = share.saturating_sub(task.used.fuel.saturating_sub(task.start.used.fuel));
+                *components_left -= share;
+            }
             let of_item =
                 task.dispatch.as_ref().map_or(HostUse::default(), |dispatch| dispatch.limits.host());
-            let wanted = of_item.times(attempts).plus(host_for_hooks.times(1 + retries));
+            let mut wanted = of_item.times(attempts).plus(host_for_hooks.times(1 + retries));
+            if task.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph) {
+                wanted.stored = u64::MAX;
+            }
             let share = wanted.min(host_left.share(sharers));
             task.reserved_host = share.less(task.used.host.less(task.start.used.host));
             host_left = host_left.less(share);

@@ -10,13 +10,14 @@ use super::cache::Caching;
 use super::telling::Told;
 use crate::graph::Graph;
 use crate::graph::{ItemType, NodeIndex, Primary};
-use crate::limits::{HostUse, TaskLimits};
+use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Failure, Outcome};
 use crate::record::{
     AnswersRecord, AttemptJournal, Canonical, InterruptRecord, PendingOutcome, StatusRecord, TaskCache,
     TaskEvent, TaskRecord, TaskUse,
 };
 use crate::time::Timestamp;
+use crate::work::size;
 
 /// The superstep under way.
 #[derive(Debug)]
@@ -33,6 +34,10 @@ pub(super) struct Superstep {
     pub(super) running: usize,
     /// How many tasks have not settled.
     pub(super) open: usize,
+    /// What its tasks hold: the items that they are given and what they have returned, as `work::size` measures it.
+    pub(super) held: u64,
+    /// The params of the attempts that are running, measured in the same way.
+    pub(super) in_flight: u64,
 }
 
 /// A node that is active.
@@ -48,6 +53,8 @@ pub(super) struct Activated {
     pub(super) tasks: Range<usize>,
     /// Tasks before this one have been released, or will never be.
     pub(super) reached: usize,
+    /// Of a `foreach`, the list of its items' results, once all have settled.
+    pub(super) list: Option<Arc<Value>>,
     /// What the `assign` of a `foreach` came to, once all its items have settled.
     pub(super) assigned: Option<Result<Vec<Value>, Failure>>,
 }
@@ -71,8 +78,14 @@ pub(super) struct Task {
     pub(super) used: Used,
     /// Where it stood when the run was last taken up: shares are made of that.
     pub(super) start: Start,
-    /// Fuel set aside for it that no attempt has used.
+    /// Fuel set aside for it, for its attempts and for the host's work on it, that has not been used.
     pub(super) reserved: u64,
+    /// What of `reserved` its components may use, where a node above bounds their fuel; everything otherwise.
+    pub(super) components: u64,
+    /// The size of the params of the attempt that is running.
+    pub(super) params: u64,
+    /// Fuel of the host's work on what its last attempt was given.
+    pub(super) own_work: u64,
     /// What is set aside for it of the host's use, and no attempt has used.
     pub(super) reserved_host: HostUse,
     /// Supersteps set aside for its child run, those apart that the child has taken already.
@@ -150,6 +163,12 @@ pub(super) enum TaskState {
     Handled(Failure),
     /// It has failed for good.
     Failed(Failure),
+    /// It has used a budget of the run up: the superstep does not commit, whatever the graph says of failures.
+    Exhausted {
+        budget: Budget,
+        /// In a child run: the path of nodes to where that was.
+        within: Option<String>,
+    },
     /// An earlier item of its serial `foreach` stopped the node.
     NotReached,
 }
@@ -161,6 +180,28 @@ pub(super) struct Answer {
     pub(super) outcome: Arc<Outcome>,
     /// What the node's `assign` makes of a result, in its order.
     pub(super) assigned: Vec<Value>,
+}
+
+impl Answer {
+    /// What it holds.
+    pub(super) fn held(&self) -> u64 {
+        self.assigned.iter().map(size::of).fold(outcome_size(&self.outcome), u64::saturating_add)
+    }
+}
+
+/// What an outcome takes up.
+pub(super) fn outcome_size(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Result(value) | Outcome::Interrupt(value) => size::of(value),
+        Outcome::Command { update, goto } => {
+            let update = update.iter().map(|(key, value)| key.len() as u64 + size::of(value));
+            let goto = goto.iter().map(|goto| {
+                let argument = goto.argument.as_ref().map_or(0, size::of);
+                size::VALUE + goto.node.len() as u64 + argument
+            });
+            update.chain(goto).fold(size::VALUE, u64::saturating_add)
+        }
+    }
 }
 
 impl Task {
@@ -214,6 +255,7 @@ impl Superstep {
                 | TaskState::Running
                 | TaskState::Failing { told: false, .. }
                 | TaskState::Failed(_)
+                | TaskState::Exhausted { .. }
                 | TaskState::NotReached => None,
             };
             let left = PendingTask {
@@ -237,6 +279,27 @@ impl Superstep {
             }
         }
         pending
+    }
+}
+
+impl Superstep {
+    /// A superstep without tasks.
+    pub(super) fn new(number: u64) -> Self {
+        Self {
+            number,
+            activated: Vec::new(),
+            tasks: Vec::new(),
+            ready: BTreeSet::new(),
+            running: 0,
+            open: 0,
+            held: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// Fuel that its tasks have used, of components and of the host's work together.
+    pub(super) fn spent(&self) -> u64 {
+        self.tasks.iter().map(Task::spent).fold(0, u64::saturating_add)
     }
 }
 
@@ -267,6 +330,15 @@ pub(super) struct PendingTask {
 }
 
 impl PendingTask {
+    /// What it holds.
+    pub(super) fn holds(&self) -> u64 {
+        match &self.outcome {
+            Some(PendingOutcome::Done { outcome }) => outcome_size(outcome),
+            Some(PendingOutcome::Interrupted { payload, .. }) => size::of(&payload.0),
+            _ => 0,
+        }
+    }
+
     /// Where it stands now, as a run that has stopped is taken up.
     pub(super) fn stand(&self) -> Start {
         let (settled, attempts) = match &self.outcome {

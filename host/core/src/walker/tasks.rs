@@ -6,17 +6,20 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Walker;
+use super::budget::Trouble;
 use super::event::{Effect, Notice, TaskReport, TimerId};
 use super::machine::illegal;
+use super::make::failure_size;
 use super::schedule::back_off;
 use super::setup::HandleError;
-use super::superstep::{Activated, Answer, TaskState};
+use super::superstep::{Activated, Answer, TaskState, outcome_size};
 use crate::graph::{Node, NodeKind, OnError, OnItemError};
 use crate::hook::HookEvent;
-use crate::limits::HostUse;
+use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::JournalEntry;
 use crate::time::Timestamp;
+use crate::work::{Meter, rates, size};
 
 impl Walker {
     /// A running attempt has come to something.
@@ -37,9 +40,13 @@ impl Walker {
         if !matches!(found.state, TaskState::Running) || found.attempt != attempt {
             return Err(illegal("that attempt is not running"));
         }
+        let had_fuel = if found.reserved <= found.components { found.reserved } else { u64::MAX };
+        found.components = found.components.saturating_sub(report.fuel);
         found.used.fuel = found.used.fuel.saturating_add(report.fuel);
         found.reserved = found.reserved.saturating_sub(report.fuel);
+        superstep.in_flight = superstep.in_flight.saturating_sub(std::mem::take(&mut found.params));
         let host = JournalEntry::used_by(&report.journal);
+        let returned = report_size(&report).saturating_add(host.bytes);
         let refused = report.journal.last().is_some_and(JournalEntry::is_refused);
         let had = found.reserved_host;
         found.used.host = found.used.host.plus(host);
@@ -48,31 +55,26 @@ impl Walker {
         found.warnings.extend(report.warnings);
         found.hear(report.timing, report.events);
         found.keep_journal(report.journal);
+        self.hold(returned);
+        if self.holds_too_much() {
+            self.stop_holding(now, fx);
+            return Ok(());
+        }
         match report.result {
             Ok(outcome) => self.answered(now, at, outcome, fx),
             Err(failure) => {
-                let own = found.dispatch.as_ref().map_or(had, |dispatch| dispatch.limits.host());
-                let failure = if refused { self.of_the_run(failure, had, own, host) } else { failure };
-                self.failed(now, at, failure, fx);
+                let Some(superstep) = &self.superstep else { return Ok(()) };
+                let own = superstep.tasks[at].dispatch.as_ref().map(|dispatch| dispatch.limits);
+                let own = own.filter(|_| failure.category == Category::Limit);
+                let short = own.and_then(|own| short_of(&own, had_fuel, had, report.fuel, host, refused));
+                match short {
+                    Some(budget) => self.exhaust(now, at, budget, None, fx),
+                    None => self.failed(now, at, failure, fx),
+                }
             }
         }
         self.start_ready(now, fx);
         Ok(())
-    }
-
-    /// A refused call where the limit was lower than the task's own, since the run has no more: the failure names the
-    /// run's budget. `had` is what was set aside for the attempt, `own` what it may use by itself, `used` what it used.
-    fn of_the_run(&self, mut failure: Failure, had: HostUse, own: HostUse, used: HostUse) -> Failure {
-        let total = self.setup.manifest.run_limits().host();
-        let (budget, total) = match (had.calls < own.calls && used.calls >= had.calls, had.bytes < own.bytes)
-        {
-            (true, _) => ("calls", total.calls),
-            (false, true) => ("bytes", total.bytes),
-            (false, false) => return failure,
-        };
-        let more = format!("; the run's budget of {total} {budget} has no more for it");
-        failure.message.push_str(&more);
-        failure
     }
 
     /// A running attempt has answered.
@@ -95,19 +97,26 @@ impl Walker {
             return self.settled(now, at, fx);
         }
         let mut warnings = Vec::new();
+        let meter = superstep.tasks[at].meter();
         let answer = {
             let Some(superstep) = &self.superstep else { return };
             let item = superstep.tasks[at].item.as_deref();
-            self.answer(node, &superstep.activated[place], item, Arc::new(outcome), &mut warnings)
+            self.answer(node, &superstep.activated[place], item, Arc::new(outcome), &mut warnings, &meter)
         };
+        self.count_task_work(at, meter.spent());
         let Some(superstep) = &mut self.superstep else { return };
         superstep.tasks[at].warnings.append(&mut warnings);
         match answer {
             Ok(answer) => {
+                let held = answer.assigned.iter().map(size::of).fold(0, u64::saturating_add);
                 superstep.tasks[at].state = TaskState::Done(answer);
+                self.hold(held);
+                if self.holds_too_much() {
+                    return self.stop_holding(now, fx);
+                }
                 self.settled(now, at, fx);
             }
-            Err(failure) => self.failed(now, at, failure, fx),
+            Err(trouble) => self.troubled(now, at, trouble, fx),
         }
     }
 
@@ -119,10 +128,12 @@ impl Walker {
         item: Option<&Value>,
         outcome: Arc<Outcome>,
         warnings: &mut Vec<String>,
-    ) -> Result<Answer, Failure> {
+        meter: &Meter,
+    ) -> Result<Answer, Trouble> {
         let mut assigned = Vec::new();
         match &*outcome {
             Outcome::Command { update, goto } => {
+                meter.charge_each(update.len().saturating_add(goto.len()), rates::LOOKUP)?;
                 self.check_command(
                     node,
                     update.keys().map(String::as_str),
@@ -132,7 +143,7 @@ impl Walker {
             Outcome::Result(result) => {
                 // A `foreach` node assigns once, from the list of its items' results.
                 if !node.assign.is_empty() && !matches!(node.kind, NodeKind::Foreach(_)) {
-                    assigned = self.assign(node, active, item, result, warnings)?;
+                    assigned = self.assign(node, active, item, result, warnings, meter)?;
                 }
             }
             Outcome::Interrupt(_) => {}
@@ -147,8 +158,9 @@ impl Walker {
         item: Option<&Value>,
         result: &Value,
         warnings: &mut Vec<String>,
-    ) -> Result<Vec<Value>, Failure> {
-        let context = self.context(node, active);
+        meter: &Meter,
+    ) -> Result<Vec<Value>, Trouble> {
+        let context = self.context(node, active, meter)?;
         let variable = match &node.kind {
             NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
             _ => None,
@@ -156,7 +168,8 @@ impl Walker {
         let scope = self
             .scope(&context, active.argument.as_deref(), variable.zip(item))
             .with("result", crate::template::Root::Value(result));
-        node.assign.iter().map(|(_, template)| self.evaluate(template, &scope, node, warnings)).collect()
+        let evaluated = node.assign.iter();
+        evaluated.map(|(_, template)| self.evaluate(template, &scope, node, warnings, meter)).collect()
     }
 
     fn check_command<'a>(
@@ -301,4 +314,36 @@ impl Walker {
         let superstep = self.superstep.as_ref()?;
         Some(&self.graph.node(superstep.activated[activated].node).kind)
     }
+}
+
+/// The budget of the run that is the reason why an attempt failed: it was given less than its item may use by itself, and
+/// used that up. `own` is what the item may use, `fuel` and `host` what was left of the run's for the attempt, `used` and `asked`
+/// what it used of each; `refused`: its last call of the host was one too many.
+fn short_of(
+    own: &TaskLimits,
+    fuel: u64,
+    host: HostUse,
+    used: u64,
+    asked: HostUse,
+    refused: bool,
+) -> Option<Budget> {
+    if fuel < own.fuel && used >= fuel {
+        return Some(Budget::Fuel);
+    }
+    let of_own = own.host();
+    if refused && host.calls < of_own.calls && asked.calls >= host.calls {
+        return Some(Budget::Calls);
+    }
+    (refused && host.bytes < of_own.bytes).then_some(Budget::Bytes)
+}
+
+/// What an attempt's report takes up, its journal apart.
+fn report_size(report: &TaskReport) -> u64 {
+    let result = match &report.result {
+        Ok(outcome) => outcome_size(outcome),
+        Err(failure) => failure_size(failure),
+    };
+    let events = report.events.iter().map(|event| event.name.len() as u64 + size::of(&event.payload));
+    let warnings = report.warnings.iter().map(|warning| warning.len() as u64);
+    events.chain(warnings).fold(result, u64::saturating_add)
 }

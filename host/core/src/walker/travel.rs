@@ -7,18 +7,22 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Walker;
+use super::budget::Trouble;
 use super::channels::{ApplyError, Undo};
-use super::commit::Returned;
+use super::commit::{Returned, keep_warnings};
+use super::end::Concluded;
 use super::event::{Earlier, Edit, Effect, Update};
 use super::machine::{Phase, illegal};
 use super::reduce::FoldError;
 use super::resume::refused;
-use super::routes::{Routes, Step};
+use super::routes::{RouteError, Routes, Step};
 use super::setup::{HandleError, RestoreError, Restored, Setup};
 use super::superstep::Activated;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, Reducer};
+use crate::limits::Budget;
 use crate::record::{ActivationKind, CheckpointPlace, ErrorCode, Source, Status};
 use crate::time::Timestamp;
+use crate::work::{Exhausted, Meter};
 
 impl Walker {
     /// A walker for a new run that begins where another run stood at a checkpoint: with its channel values, what was
@@ -59,7 +63,7 @@ impl Walker {
         }
         if let Some(edit) = &edit {
             // Tried first: a fork that cannot be edited as wanted does not begin.
-            let (undo, _) = self.write_edit(edit, self.sequence + 1)?;
+            let (undo, _) = self.write_edit(edit, self.sequence + 1, &Meter::of_one_step())?;
             self.channels.undo(undo);
         }
         if let Err(error) = self.write_checkpoint(fx) {
@@ -100,7 +104,14 @@ impl Walker {
             }
             Phase::New => return Err(illegal("the run has not started")),
             Phase::Broken => return Err(illegal("the run could not be stored; restore it from the store")),
-            Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Hooks | Phase::Suspending(_) => {
+            Phase::Boundary(_)
+            | Phase::Ready
+            | Phase::Making
+            | Phase::Running
+            | Phase::Committing
+            | Phase::Planning
+            | Phase::Hooks
+            | Phase::Suspending(_) => {
                 return Err(illegal("the run is under way"));
             }
         }
@@ -153,7 +164,18 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
         let sequence = self.sequence + 1;
-        let (_, routed) = self.write_edit(&edit, sequence)?;
+        let meter = Meter::of_one_step();
+        let (undo, routed) = self.write_edit(&edit, sequence, &meter)?;
+        let before = (self.next.clone(), self.deferred.clone(), self.barriers.clone());
+        let concluded = match routed.map(|routed| self.follow_edit(routed, &meter)).transpose() {
+            Ok(concluded) => concluded,
+            Err(exhausted) => {
+                (self.next, self.deferred, self.barriers) = before;
+                self.channels.undo(undo);
+                let (_, error) = self.exhausted(exhausted, None);
+                return Err(refused(error.code, error.message));
+            }
+        };
         self.channels.merge_versions(sequence);
         let Edit { values, as_node } = edit;
         self.discard_pending();
@@ -162,8 +184,8 @@ impl Walker {
         self.at = now;
         self.released = false;
         self.error = None;
-        if let Some(routed) = routed {
-            self.follow_edit(routed);
+        if let Some(concluded) = concluded {
+            self.take_concluded(concluded);
         }
         self.just_visited.clear();
         let channels = values.into_iter().map(|(channel, _)| channel).collect::<BTreeSet<_>>();
@@ -193,14 +215,25 @@ impl Walker {
     }
 
     /// Writes the values of an edit and works out where its node goes. If either cannot be done, nothing has changed.
-    fn write_edit(&mut self, edit: &Edit, version: u64) -> Result<(Undo, Option<RoutedEdit>), HandleError> {
+    fn write_edit(
+        &mut self,
+        edit: &Edit,
+        version: u64,
+        meter: &Meter,
+    ) -> Result<(Undo, Option<RoutedEdit>), HandleError> {
         let node = edit.as_node.as_deref().map(|name| self.known_node(name)).transpose()?;
         self.check_channels(&edit.values)?;
         let undo = self
             .channels
-            .edit(edit.values.clone(), version)
+            .edit(edit.values.clone(), version, meter)
             .map_err(|error| refused(ErrorCode::InvalidUpdate, invalid(&error)))?;
-        match node.map(|node| self.route_edit(node, &edit.values)).transpose() {
+        let most = self.budgets().state;
+        if self.channels.size() > most {
+            let (_, error) = self.used_up(Budget::State, self.channels.size(), None);
+            self.channels.undo(undo);
+            return Err(refused(error.code, error.message));
+        }
+        match node.map(|node| self.route_edit(node, &edit.values, meter)).transpose() {
             Ok(routed) => Ok((undo, routed)),
             Err(error) => {
                 self.channels.undo(undo);
@@ -240,7 +273,16 @@ impl Walker {
     }
 
     /// Where a node goes from the edited state, with the written values as its result.
-    fn route_edit(&self, index: NodeIndex, values: &Map<String, Value>) -> Result<RoutedEdit, HandleError> {
+    fn route_edit(
+        &self,
+        index: NodeIndex,
+        values: &Map<String, Value>,
+        meter: &Meter,
+    ) -> Result<RoutedEdit, HandleError> {
+        let exhausted = |exhausted: Exhausted| {
+            let (_, error) = self.exhausted(exhausted, None);
+            refused(error.code, error.message)
+        };
         let graph = Arc::clone(&self.graph);
         let node = graph.node(index);
         let mut routes = Routes::default();
@@ -256,28 +298,36 @@ impl Walker {
                         visit: self.visits[index.0 as usize] + 1,
                         tasks: 0..0,
                         reached: 0,
+                        list: None,
                         assigned: None,
                     };
-                    let context = self.context(node, &active);
-                    let value =
-                        self.evaluate(template, &self.scope(&context, None, None), node, &mut warnings);
-                    Some(value.map_err(|failure| refused(ErrorCode::InvalidUpdate, failure.message))?)
+                    let context = self.context(node, &active, meter).map_err(exhausted)?;
+                    let scope = self.scope(&context, None, None);
+                    let value = self.evaluate(template, &scope, node, &mut warnings, meter);
+                    Some(value.map_err(|trouble| match trouble {
+                        Trouble::Failed(failure) => refused(ErrorCode::InvalidUpdate, failure.message),
+                        Trouble::Exhausted(reason) => exhausted(reason),
+                    })?)
                 }
             };
             returned = Some(Returned { output });
         } else {
             let result = Value::Object(values.clone());
-            self.go_by_edges(node, index, &result, &mut routes, &mut warnings)
-                .map_err(|error| refused(error.code, error.message))?;
+            self.go_by_edges(node, index, &result, &mut routes, &mut warnings, meter).map_err(|error| {
+                match error {
+                    RouteError::Failed(error) => refused(error.code, error.message),
+                    RouteError::Exhausted(reason) => exhausted(reason),
+                }
+            })?;
         }
         Ok(RoutedEdit { node: index, routes, returned, warnings })
     }
 
     /// What is next once a node's routing has taken its place there: the place of the node itself; or, where it belongs
     /// to the superstep that has just run, the place of what it alone can have led to; or behind everything else.
-    fn follow_edit(&mut self, routed: RoutedEdit) {
-        let RoutedEdit { node, mut routes, returned, mut warnings } = routed;
-        self.warnings.append(&mut warnings);
+    fn follow_edit(&mut self, routed: RoutedEdit, meter: &Meter) -> Result<Concluded, Exhausted> {
+        let RoutedEdit { node, mut routes, returned, warnings } = routed;
+        keep_warnings(&mut self.warnings, warnings);
         let has_run = self.just_visited.contains(&node);
         let replaced: BTreeSet<NodeIndex> = if self.next.iter().any(|step| step.node == node) || !has_run {
             BTreeSet::from([node])
@@ -307,7 +357,7 @@ impl Walker {
         self.next.extend(behind);
         self.schedule(opened);
         self.drain();
-        self.conclude(returned, &routes.unmatched);
+        self.conclude(returned, &routes.unmatched, meter)
     }
 }
 
@@ -342,6 +392,7 @@ fn invalid(error: &ApplyError) -> String {
     let reason = match error {
         FoldError::Invalid { reason, .. } => reason.as_str(),
         FoldError::Conflict(..) => "it takes one write",
+        FoldError::Exhausted(exhausted) => return format!("`{channel}`: {exhausted}"),
     };
     format!("`{channel}` is a `{}` channel: {reason}", reducer.as_str())
 }

@@ -15,7 +15,8 @@ use serde_json::{Map, Value};
 
 use super::Walker;
 use super::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
-use super::machine::{Phase, illegal};
+use super::machine::illegal;
+use super::records::SPILL;
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
@@ -39,10 +40,14 @@ pub struct RunTree {
     persists: u64,
     /// Under `durability: exit`: records that wait until the run at the top stops, in the order in which they count.
     held: Vec<(Arc<str>, Box<Persist>)>,
+    /// What those take up, in logical bytes.
+    held_size: u64,
     /// Under `durability: exit`: results that committed supersteps have left and that nothing has stored yet.
     results: BTreeMap<(Digest, String), CacheEntry>,
     /// The total of supersteps that a resume brought. It lets a child go on that is at its limit.
     lifted: Option<u64>,
+    /// The walkers that have more to do and have given control back, by namespace, in the order in which they get it again.
+    unfinished: VecDeque<Arc<str>>,
 }
 
 /// A record that was handed out.
@@ -84,8 +89,10 @@ impl RunTree {
             sent: VecDeque::new(),
             persists: 0,
             held: Vec::new(),
+            held_size: 0,
             results: BTreeMap::new(),
             lifted: None,
+            unfinished: VecDeque::new(),
         }
     }
 
@@ -125,8 +132,7 @@ impl RunTree {
                 let namespace = Arc::clone(namespace);
                 // It may have ended meanwhile.
                 if let Some(child) = self.children.get_mut(&namespace) {
-                    child.timed_out =
-                        matches!(child.walker.phase, Phase::Running | Phase::Boundary(_) | Phase::Hooks);
+                    child.timed_out = child.walker.is_under_way();
                     self.tell(&namespace, Event::TimerFired(TimerId::RunTimeout), &mut route)?;
                 }
             }
@@ -151,6 +157,7 @@ impl RunTree {
                 self.children.clear();
                 self.held.clear();
             }
+            Event::Continued => self.go_on_with_unfinished(&mut route)?,
             Event::Started
             | Event::Forked(_)
             | Event::KillRequested
@@ -159,7 +166,64 @@ impl RunTree {
             }
         }
         self.follow(&mut route)?;
+        self.spill(&mut route)?;
+        if !self.unfinished.is_empty() {
+            route.out.push(Effect::Continue);
+        }
         Ok(route.out)
+    }
+
+    /// Gives control back to walkers that have more to do, until enough has been done at one time.
+    fn go_on_with_unfinished(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
+        for _ in 0..self.unfinished.len() {
+            if route.slice >= self.root.slice_length {
+                break;
+            }
+            let Some(namespace) = self.unfinished.pop_front() else { break };
+            // The superstep around it may have committed meanwhile.
+            if let Some(walker) = self.walker(&namespace) {
+                if !self.is_stored_at_stops() {
+                    route.now = walker.event_time;
+                }
+                self.tell(&namespace, Event::Continued, route)?;
+                self.follow(route)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Under `durability: exit` records wait for the end of the run at the top. Once too much waits, everything is stored up
+    /// to where the runs are, as it would be if they had stopped there.
+    fn spill(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
+        if !self.is_stored_at_stops() || self.children.is_empty() {
+            return Ok(());
+        }
+        let walkers = || std::iter::once(&self.root).chain(self.children.values().map(|child| &child.walker));
+        let waits = walkers().map(Walker::unstored).fold(self.held_size, u64::saturating_add);
+        // What a commit has written to channels is not final before it is done.
+        if waits <= SPILL || walkers().any(Walker::is_between_boundaries) {
+            return Ok(());
+        }
+        let namespaces = std::iter::once(Arc::from("")).chain(self.children.keys().cloned());
+        let namespaces: Vec<Arc<str>> = namespaces.collect();
+        for namespace in namespaces {
+            let walker = self.walker_mut(&namespace)?;
+            if walker.unwritten.is_none() {
+                continue;
+            }
+            let mut effects = Vec::new();
+            if walker.write_checkpoint(&mut effects).is_err() {
+                // It stops the run once the boundary has to be written.
+                continue;
+            }
+            for effect in effects {
+                if let Effect::Persist(persist) = effect {
+                    self.hold(&namespace, persist);
+                }
+            }
+        }
+        self.hand_out_held(route);
+        Ok(())
     }
 
     /// What stands in for a task, of what was found and of what nothing has stored yet.
@@ -201,6 +265,7 @@ impl RunTree {
         self.lifted = resume.max_steps.or(self.lifted);
         self.wake("");
         let mut effects = Vec::new();
+        self.root.slice = route.slice;
         self.root.go_on(route.now, own, resume.max_steps, None, &mut effects)?;
         self.root.drive(route.now, &mut effects);
         route.push("", effects);
@@ -208,6 +273,13 @@ impl RunTree {
             route.push(&namespace, effects);
         }
         Ok(())
+    }
+
+    /// Has every walker give control back after so much work.
+    #[cfg(test)]
+    pub(super) fn set_slice(&mut self, length: u64) {
+        self.root.slice_length = length;
+        self.children.values_mut().for_each(|child| child.walker.slice_length = length);
     }
 
     fn walker(&self, namespace: &str) -> Option<&Walker> {
@@ -305,7 +377,6 @@ impl RunTree {
 impl Child {
     /// Whether it is on its way.
     fn is_active(&self) -> bool {
-        self.attempt.is_some()
-            && matches!(self.walker.phase, Phase::Boundary(_) | Phase::Ready | Phase::Running | Phase::Hooks)
+        self.attempt.is_some() && self.walker.is_under_way()
     }
 }

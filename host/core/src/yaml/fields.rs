@@ -308,7 +308,7 @@ impl Node {
             return None;
         };
         let found = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
-        if found.is_none() {
+        if found.is_none() && !problems.is_full() {
             let message = format!("{what} cannot be `{}`", crate::diagnostic::excerpt(text));
             let help = match nearest(text, names()) {
                 Some(name) => format!("did you mean `{name}`?"),

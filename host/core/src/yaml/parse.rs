@@ -1,6 +1,7 @@
 //! From text to a tree, over the events of `saphyr-parser`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Seen;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span as Marks, Tag};
 
@@ -102,12 +103,15 @@ impl<'t> Index<'t> {
         Span { start, end: end.max(start), line, column }
     }
 
-    /// The place between two offsets in characters, without blanks at its end.
-    fn between(&self, start: usize, end: usize) -> Span {
-        let start = self.byte(start);
-        let end = self.byte(end).max(start);
+    /// The place between two offsets in characters, without blanks at its end. It takes no time with the length of the
+    /// line: a document of one line has as many places as any other.
+    fn between(&self, first: usize, last: usize) -> Span {
+        let start = self.byte(first);
+        let end = self.byte(last).max(start);
         let written = self.text.get(start..end).unwrap_or_default();
-        self.span(start, start + written.trim_end().len())
+        let line = self.lines.partition_point(|(byte, _)| *byte <= start).max(1);
+        let column = first.saturating_sub(self.lines[line - 1].1) + 1;
+        Span { start, end: start + written.trim_end().len(), line, column }
     }
 }
 
@@ -131,7 +135,12 @@ struct Frame {
 
 enum FrameKind {
     List(Vec<Node>),
-    Mapping { entries: Vec<Entry>, seen: BTreeSet<String>, key: PendingKey },
+    /// `seen` are the keys, each with its place.
+    Mapping {
+        entries: Vec<Entry>,
+        seen: BTreeMap<String, Span>,
+        key: PendingKey,
+    },
 }
 
 /// The key of the entry whose value comes next.
@@ -219,7 +228,7 @@ impl Builder<'_> {
             Event::MappingStart(anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "map", span);
                 let kind =
-                    FrameKind::Mapping { entries: Vec::new(), seen: BTreeSet::new(), key: PendingKey::None };
+                    FrameKind::Mapping { entries: Vec::new(), seen: BTreeMap::new(), key: PendingKey::None };
                 self.open(kind, anchor, span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
@@ -326,7 +335,7 @@ impl Builder<'_> {
                 PendingKey::Some(key) => entries.push(Entry { key, value: built.node }),
                 PendingKey::Dropped => {}
                 PendingKey::None => {
-                    let usable = check_key(built.node, entries, seen, self.problems);
+                    let usable = check_key(built.node, seen, self.problems);
                     *key = usable.map_or(PendingKey::Dropped, PendingKey::Some);
                 }
             },
@@ -426,7 +435,7 @@ impl Builder<'_> {
 }
 
 /// The key that a node is, if it can be one of this mapping.
-fn check_key(node: Node, entries: &[Entry], seen: &mut BTreeSet<String>, problems: &Problems) -> Option<Key> {
+fn check_key(node: Node, seen: &mut BTreeMap<String, Span>, problems: &Problems) -> Option<Key> {
     let span = node.span;
     let kind = node.kind();
     let Yaml::Text(text) = node.value else {
@@ -445,14 +454,16 @@ fn check_key(node: Node, entries: &[Entry], seen: &mut BTreeSet<String>, problem
         problems.push(problem.help("choose another name"));
         return None;
     }
-    if !seen.insert(text.value.clone()) {
-        let message = format!("the key `{}` is given twice", excerpt(&text.value));
-        let mut problem = Diagnostic::error(codes::YAML_DUPLICATE_KEY, span, message).label("again here");
-        if let Some(first) = entries.iter().find(|entry| entry.key.name == text.value) {
-            problem = problem.also(first.key.span, "first here");
+    match seen.entry(text.value.clone()) {
+        Seen::Vacant(place) => {
+            place.insert(span);
+            Some(Key { name: text.value, span })
         }
-        problems.push(problem);
-        return None;
+        Seen::Occupied(first) => {
+            let message = format!("the key `{}` is given twice", excerpt(&text.value));
+            let problem = Diagnostic::error(codes::YAML_DUPLICATE_KEY, span, message).label("again here");
+            problems.push(problem.also(*first.get(), "first here"));
+            None
+        }
     }
-    Some(Key { name: text.value, span })
 }

@@ -199,6 +199,20 @@ fn fields_report_everything_at_once() {
     insta::assert_snapshot!(problems.into_diagnostics("example.yaml", text).to_lines().join("\n"));
 }
 
+#[test]
+fn places_on_a_long_line_are_in_characters() {
+    let text = "é: [ä, \"ö\", ü]\nb: {c: é, d: 1}";
+    let (node, _) = read(text);
+    let node = node.unwrap();
+    let column = |path: &[&str]| {
+        let span = node.descend(path).span;
+        (span.line, span.column, &text[span.start..span.end])
+    };
+    assert_eq!(column(&["é", "1"]), (1, 8, "\"ö\""));
+    assert_eq!(column(&["é", "2"]), (1, 13, "ü"));
+    assert_eq!(column(&["b", "d"]), (2, 14, "1"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -113,7 +113,10 @@ fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &
             Err(error) if told.trouble.is_none() => return Err(error),
             Err(_) => {}
         }
-        document.insert("asked".to_owned(), json!(told.host()));
+        let HostUse { calls, bytes, fuel, stored } = told.host();
+        document.insert("asked".to_owned(), json!({ "calls": calls, "bytes": bytes }));
+        document.insert("host_fuel".to_owned(), json!(fuel));
+        document.insert("stored".to_owned(), json!(stored));
         document.insert("history".to_owned(), json!(steps));
         document.insert("nodes".to_owned(), json!(super::usage::by_node(&told.steps)));
         let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
@@ -208,18 +211,19 @@ fn print(
         styled(
             output::DIM,
             format_args!(
-                "started {}, changed {}, durability {}, {} fuel",
+                "started {}, changed {}, durability {}, {} fuel of components, {} of the host",
                 time(row.created_at),
                 time(row.updated_at),
                 serde_json::to_value(row.durability)
                     .ok()
                     .and_then(|mode| mode.as_str().map(str::to_owned))
                     .unwrap_or_default(),
-                short_number(told.fuel())
+                short_number(told.fuel()),
+                short_number(told.host().fuel)
             )
         )
     ))?;
-    let HostUse { calls, bytes } = told.host();
+    let HostUse { calls, bytes, .. } = told.host();
     if calls > 0 {
         let told = format!("{} of the world, {} bytes", report::counted(calls, "call"), short_number(bytes));
         out.line(styled(output::DIM, told))?;

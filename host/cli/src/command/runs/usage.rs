@@ -19,9 +19,12 @@ pub(super) struct Usage {
     dispatches: u64,
     /// Fuel of all of them.
     fuel: u64,
-    /// What they used of the host.
-    #[serde(flatten)]
-    host: HostUse,
+    /// Fuel of the host's work for them.
+    host_fuel: u64,
+    /// Calls of theirs that asked the world.
+    calls: u64,
+    /// What those asked and were answered, in bytes.
+    bytes: u64,
     /// Microseconds of all of them.
     micros: u64,
     /// Microseconds of the longest one.
@@ -36,7 +39,10 @@ pub(super) fn by_node(steps: &[Checkpoint]) -> BTreeMap<&str, Usage> {
         usage.tasks += 1;
         usage.dispatches += u64::from(task.dispatches);
         usage.fuel = usage.fuel.saturating_add(task.fuel);
-        usage.host = usage.host.plus(task.host);
+        let HostUse { calls, bytes, fuel, .. } = task.host;
+        usage.host_fuel = usage.host_fuel.saturating_add(fuel);
+        usage.calls = usage.calls.saturating_add(calls);
+        usage.bytes = usage.bytes.saturating_add(bytes);
         usage.micros = usage.micros.saturating_add(task.micros);
         usage.longest_micros = usage.longest_micros.max(task.micros);
     }
@@ -58,8 +64,8 @@ impl Usage {
         if self.tasks > 1 {
             let _ = write!(line, "  {} {}", styled(output::DIM, "longest"), span(self.longest_micros));
         }
-        if self.host.calls > 0 {
-            let _ = write!(line, "  {}", counted(self.host.calls, "call"));
+        if self.calls > 0 {
+            let _ = write!(line, "  {}", counted(self.calls, "call"));
         }
         line
     }

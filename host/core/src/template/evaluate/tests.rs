@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::json::any_json;
 use crate::template::Root;
+use crate::work::rates::STEP;
 
 fn run_mode(
     template: &Value,
@@ -14,7 +15,7 @@ fn run_mode(
     let mut missing = Vec::new();
     let template = ValueTemplate::parse(template).unwrap();
     let scope = Scope::new().with("state", Root::Value(state));
-    let value = template.evaluate(&scope, mode, &mut missing);
+    let value = template.evaluate(&scope, mode, &mut missing, &Meter::of_one_step());
     (value, missing)
 }
 
@@ -182,8 +183,12 @@ fn literals_and_paths_are_told() {
     let template =
         ValueTemplate::parse(&json!({"a": "${state.x || inputs.y}", "b": ["-", "${result}!"]})).unwrap();
     assert_eq!(template.literal(), None);
-    let uses: Vec<_> =
-        template.paths().map(|used| (used.path.to_string(), used.optional, used.pointer.join("/"))).collect();
+    let mut uses = Vec::new();
+    template.each_path(&mut |used| {
+        uses.push((used.path.to_string(), used.optional, used.pointer.join("/")));
+    });
+    let paths = template.paths().map(|used| (used.path.to_string(), used.optional));
+    assert!(paths.eq(uses.iter().map(|(path, optional, _)| (path.clone(), *optional))));
     assert_eq!(
         uses,
         [
@@ -202,8 +207,14 @@ fn a_named_value_is_not_copied() {
     let state = json!({"big": [1, 2, 3]});
     let template = ValueTemplate::parse(&json!("${state.big}")).unwrap();
     let scope = Scope::new().with("state", Root::Value(&state));
-    let value = template.evaluate_borrowed(&scope, TemplateMode::Lenient, &mut Vec::new()).unwrap();
+    let meter = Meter::of_one_step();
+    let value = template.evaluate_borrowed(&scope, TemplateMode::Lenient, &mut Vec::new(), &meter).unwrap();
     assert!(matches!(value, Cow::Borrowed(value) if std::ptr::eq(value, &raw const state["big"])));
+    let lookups = 2 * LOOKUP + "state.big".len() as u64;
+    assert_eq!(meter.spent(), lookups + 3 * PASS);
+    let copied = Meter::of_one_step();
+    template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new(), &copied).unwrap();
+    assert_eq!(copied.spent(), lookups + size::of(&state["big"]));
 }
 
 #[test]
@@ -216,12 +227,116 @@ fn results_are_bounded() {
     let error = run_mode(&json!(["${state}"]), &deep, TemplateMode::Lenient).0.unwrap_err();
     assert_eq!(error, TemplateError::TooDeep);
 
-    let state = json!({"s": "x".repeat(MAX_SIZE / 4)});
+    let error = run_mode(&json!([["${state}"]]), &deep, TemplateMode::Lenient).0.unwrap_err();
+    assert_eq!(error, TemplateError::TooDeep);
+    let text_of_it = json!({"s": json::canonical_string(&deep)});
+    let error =
+        run_mode(&json!(["${state.s | from_json}"]), &text_of_it, TemplateMode::Lenient).0.unwrap_err();
+    assert_eq!(error, TemplateError::TooDeep);
+}
+
+/// What filling in a template costs, where this much fuel is left.
+fn cost_within(fuel: u64, template: &Value, state: &Value) -> (Result<Value, TemplateError>, u64) {
+    let template = ValueTemplate::parse(template).unwrap();
+    let scope = Scope::new().with("state", Root::Value(state));
+    let meter = Meter::new(fuel);
+    let value = template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new(), &meter);
+    (value, meter.spent())
+}
+
+fn cost(template: &Value, state: &Value) -> (Result<Value, TemplateError>, u64) {
+    cost_within(STEP, template, state)
+}
+
+#[test]
+fn each_part_is_charged() {
+    let state = json!({"s": "abc", "u": "é", "o": {"k": 1}, "j": "[1]", "l": [1, 2]});
+    let lookup = 2 * LOOKUP + "state.s".len() as u64;
+    for (template, fuel) in [
+        (json!(1), VALUE),
+        (json!({"key": ["x"]}), 5 * VALUE + 3 + VALUE + VALUE + 1),
+        (json!("${state.s}"), lookup + VALUE + 3),
+        (json!("-${state.s}-"), VALUE + 1 + lookup + 3 + 1),
+        (json!("-${state.l}"), VALUE + 1 + lookup + 3 * VALUE + 5),
+        (json!(["${state.s}"]), VALUE + lookup + VALUE + 3),
+        (json!({"a": "${state.s}"}), 5 * VALUE + 1 + lookup + VALUE + 3),
+        (json!("${state.l | json}"), lookup + LOOKUP + 3 * VALUE + 5 + VALUE),
+        (json!("${state.j | from_json}"), lookup + LOOKUP + 3 * 8 + 2 * VALUE + PASS),
+        (json!("${state.s | length}"), lookup + LOOKUP + 3 * CASE_BYTE),
+        (json!("${state.l | length}"), lookup + LOOKUP),
+        (json!("${state.o | keys}"), lookup + LOOKUP + 2 * VALUE + 1 + PASS),
+        (json!("${state.s | upper}"), lookup + LOOKUP + VALUE + 3 * CASE_BYTE + 3),
+        (json!("${state.u | lower}"), lookup + LOOKUP + VALUE + 2 * CASE_BYTE + 2 * 3),
+        (json!("${state.x}"), lookup + VALUE + 7),
+        (json!("${state.x || 1}"), lookup + LOOKUP + VALUE),
+    ] {
+        assert_eq!(cost(&template, &state).1, fuel, "{template}");
+    }
+}
+
+#[test]
+fn what_costs_more_than_there_is_is_refused() {
+    const FUEL: u64 = 1_600_000;
+    let cost = |template: &Value, state: &Value| cost_within(FUEL, template, state);
+    let refused = Err(TemplateError::Exhausted(Exhausted::Fuel));
+    let state = json!({"s": "x".repeat(usize::try_from(FUEL).unwrap() / 8)});
     let copies = |count: usize| vec![json!("${state.s}"); count].into();
-    assert!(run_mode(&copies(3), &state, TemplateMode::Lenient).0.is_ok());
-    assert_eq!(run_mode(&copies(4), &state, TemplateMode::Lenient).0, Err(TemplateError::TooLarge));
-    let inside = json!("-${state.s}".repeat(5));
-    assert_eq!(run_mode(&inside, &state, TemplateMode::Lenient).0, Err(TemplateError::TooLarge));
+    assert!(cost(&copies(7), &state).0.is_ok());
+    assert!(cost(&copies(8), &state) == (refused.clone(), FUEL));
+    for template in ["-${state.s}".repeat(8), "${state.s | upper | lower}".to_owned()] {
+        assert!(cost(&json!(template), &state).0 == refused, "{}", template.len());
+    }
+    // Escapes make JSON text of JSON text longer every time.
+    let state = json!({"s": "\"\n".repeat(1 << 10)});
+    let doubling = format!("${{state.s{}}}", " | json".repeat(40));
+    assert!(cost(&json!(doubling), &state) == (refused.clone(), FUEL));
+    let nested = json!({"s": format!("[{}[]]", "[],".repeat(2 << 14))});
+    assert!(cost(&json!("${state.s | from_json}"), &nested).0 == refused);
+    let wide: Value = (0..1 << 14).map(|n| (n.to_string(), json!(n))).collect::<Map<_, _>>().into();
+    assert!(cost(&json!("${state}${state}"), &wide).0 == refused);
+    assert!(cost(&json!(["${state | keys}", "${state | keys}"]), &wide).0 == refused);
+}
+
+/// A state that is written back into itself grows up to what one step may copy, and no further.
+#[test]
+fn a_text_that_doubles_stops_at_the_step() {
+    let template = ValueTemplate::parse(&json!("${state.s}${state.s}")).unwrap();
+    let mut state = json!({"s": "x".repeat(1_000)});
+    let refused = (0..64).find_map(|_| {
+        let meter = Meter::of_one_step();
+        let value = template.evaluate(
+            &Scope::new().with("state", Root::Value(&state)),
+            TemplateMode::Lenient,
+            &mut Vec::new(),
+            &meter,
+        );
+        match value {
+            Ok(value) => {
+                assert!(size::of(&value) <= meter.spent() && meter.spent() <= STEP);
+                state = json!({"s": value});
+                None
+            }
+            Err(error) => Some(error),
+        }
+    });
+    assert_eq!(refused, Some(TemplateError::Exhausted(Exhausted::Step)));
+}
+
+#[test]
+fn missing_paths_are_reported_up_to_a_number() {
+    let templates: Value = (0..10_000).map(|n| json!(format!("${{state.k{n}}}"))).collect();
+    let (value, missing) = run_mode(&templates, &json!({}), TemplateMode::Lenient);
+    assert_eq!(value.unwrap(), json!(vec![Value::Null; 10_000]));
+    assert_eq!(missing.len(), MAX_MISSING);
+}
+
+#[test]
+fn no_text_grows_more_than_is_charged() {
+    for c in '\0'..=char::MAX {
+        let text = c.to_string();
+        let most = text.len() * usize::try_from(CASE_GROWTH).unwrap();
+        assert!(text.to_uppercase().len() <= most && text.to_lowercase().len() <= most, "{c:?}");
+    }
 }
 
 /// Strings in which templates, their parts and their escapes are frequent.
@@ -255,8 +370,15 @@ proptest! {
             Err(error) => prop_assert!(error.offset <= template.len()),
             Ok(template) => {
                 let scope = Scope::new().with("state", Root::Value(&state));
-                let _ = template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new());
-                let _ = template.evaluate(&scope, TemplateMode::Strict, &mut Vec::new());
+                let meter = Meter::of_one_step();
+                let _ = template.evaluate(&scope, TemplateMode::Strict, &mut Vec::new(), &meter);
+                let value = template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new(), &meter);
+                // The charge covers what is taken for the result.
+                prop_assert!(value.is_ok_and(|value| size::of(&value) <= meter.spent()));
+                // A meter with less allows less, and never more.
+                let scarce = Meter::new(meter.spent() / 2);
+                let _ = template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new(), &scarce);
+                prop_assert!(scarce.spent() <= meter.spent() / 2);
             }
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::graphs::{Nest, build_nest, nests, nests_that_pause};
-use super::simulation::{Simulation, Stored, answers, setup_with};
+use super::simulation::{Simulation, Stored, answers, setup_with, slice_of};
 use crate::digest::Digest;
 use crate::graph::{Durability, Graph};
 use crate::limits::HostUse;
@@ -103,7 +103,9 @@ proptest! {
     fn the_same_events_give_the_same_effects(nest in nests(), order: u64) {
         let (simulation, _) = simulate(&nest, order, Durability::Sync, usize::MAX);
         let (graph, setup) = begin(&nest, Durability::Sync);
+        let slice = slice_of(&graph);
         let mut tree = RunTree::new(graph, setup);
+        tree.set_slice(slice);
         let mut effects = Vec::new();
         for event in simulation.events {
             effects.extend(tree.handle(Timestamp(1), event).unwrap().iter().map(|effect| format!("{effect:?}")));

@@ -189,6 +189,17 @@ impl Stored {
     }
 }
 
+/// How much work walkers do before they give control back: often little, so that every piece of work is interrupted
+/// somewhere.
+pub(super) fn slice_of(graph: &Graph) -> u64 {
+    match graph.digest.as_bytes()[2] % 4 {
+        0 => 1,
+        1 => 10_000,
+        2 => 50_000,
+        _ => crate::work::rates::SLICE,
+    }
+}
+
 /// Some runs have little fuel, or may use little of the host, so that what their tasks are set aside matters.
 pub(super) fn has_little(graph: &Graph) -> bool {
     graph.digest.as_bytes()[0].is_multiple_of(3) || graph.digest.as_bytes()[1] % 4 < 2
@@ -202,7 +213,7 @@ pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durabil
     let inputs = Arc::new(json!({}));
     let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap());
     let run = manifest.run_limits();
-    let fuel = if graph.digest.as_bytes()[0].is_multiple_of(3) { 2_500 } else { run.fuel };
+    let fuel = if graph.digest.as_bytes()[0].is_multiple_of(3) { 150_000 } else { run.fuel };
     let (calls, bytes) = match graph.digest.as_bytes()[1] % 4 {
         0 => (6, run.bytes),
         1 => (run.calls, 40),
@@ -243,6 +254,8 @@ pub(super) struct Simulation {
     pub(super) is_pure: bool,
     hooks: BTreeMap<Arc<str>, HookSpec>,
     timers: BTreeSet<TimerId>,
+    /// The walker has asked for control.
+    pub(super) has_more: bool,
     unacknowledged: VecDeque<(PersistId, Option<(String, u64)>)>,
     /// The newest superstep of each run whose checkpoint is known to be persisted.
     acknowledged_steps: BTreeMap<String, u64>,
@@ -275,6 +288,8 @@ impl Simulation {
         durability: Durability,
     ) -> Self {
         let acknowledged_steps = stored.steps();
+        let mut walker = walker;
+        walker.set_slice(slice_of(&graph));
         Self {
             graph,
             walker,
@@ -288,6 +303,7 @@ impl Simulation {
             is_pure: false,
             hooks: BTreeMap::new(),
             timers: BTreeSet::new(),
+            has_more: false,
             unacknowledged: VecDeque::new(),
             acknowledged_steps,
             events: Vec::new(),
@@ -434,6 +450,7 @@ impl Simulation {
                 self.timers.insert(timer);
             }
             Effect::Emit(notice) => self.hits += hits(&notice),
+            Effect::Continue => self.has_more = true,
             Effect::Suspend(status) | Effect::Finish(status) => {
                 assert!(self.running.is_empty() && self.lookups.is_empty(), "stopped with tasks running");
                 assert!(self.hooks.is_empty(), "stopped with hooks running");
@@ -476,10 +493,16 @@ impl Simulation {
             self.timers.iter().filter(|timer| matches!(timer, TimerId::Retry { .. })).cloned().collect();
         let others = self.running.len() + usize::from(!self.unacknowledged.is_empty()) + retries.len();
         let with_hooks = others + self.hooks.len();
-        if with_hooks + self.lookups.len() == 0 {
+        let all = with_hooks + self.lookups.len();
+        if all == 0 && !self.has_more {
             return false;
         }
-        let choice = self.draw(with_hooks + self.lookups.len());
+        let choice = self.draw(all + usize::from(self.has_more));
+        if choice == all {
+            self.has_more = false;
+            self.tell(Event::Continued).unwrap();
+            return true;
+        }
         if let Some(name) = choice.checked_sub(with_hooks).and_then(|at| self.lookups.keys().nth(at)).cloned()
         {
             let lookup = self.lookups.remove(&name).unwrap();

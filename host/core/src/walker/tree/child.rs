@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::super::Walker;
-use super::super::children::{ChildEnd, ChildUse};
+use super::super::budget::{Trouble, budget_of};
+use super::super::children::{ChildEnd, ChildStop, ChildUse};
 use super::super::commit::failed_at;
 use super::super::event::{Effect, Event, Notice, TaskReport, TaskSpec};
 use super::super::machine::{Phase, TIME_LIMIT};
@@ -18,10 +19,11 @@ use super::route::Route;
 use super::{Child, RunTree};
 use crate::capability::Manifest;
 use crate::graph::{Graph, Node, NodeKind};
-use crate::limits::{HostUse, RunLimits};
+use crate::limits::{Budget, HostUse, RunLimits};
 use crate::node::{Category, Failure};
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::record::{RunError, Status};
+use crate::work::{Meter, size};
 
 impl RunTree {
     /// Starts the child run of a task, or lets it go on.
@@ -38,12 +40,23 @@ impl RunTree {
         let prepared = self.prepare_child(parent, &namespace, spec);
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(failure) => {
+            Err(Trouble::Failed(failure)) => {
                 let report = TaskReport::new(Err(failure), 0);
                 return self.tell(parent, Event::TaskDone { task, attempt, report }, route);
             }
+            Err(Trouble::Exhausted(exhausted)) => {
+                let used =
+                    self.walker(parent).map_or_else(ChildUse::default, |walker| walker.accounted(&task));
+                let end = ChildEnd::Exhausted { budget: budget_of(exhausted), within: None };
+                let stop = ChildStop { used, warnings: Vec::new(), end, holds: 0 };
+                return self.end_child_task(parent, &task, stop, route);
+            }
         };
-        let Prepared { graph, manifest, inputs, steps, dispatch, timed_by_node, warnings } = prepared;
+        let Prepared { graph, manifest, inputs, steps, dispatch, timed_by_node, warnings, work, fuel_share } =
+            prepared;
+        if steps == 0 && !self.children.contains_key(&namespace) {
+            return self.without_steps(parent, &task, &graph, route);
+        }
         route.out.push(Effect::Emit(Notice::ChildStarted {
             namespace: Arc::clone(&namespace),
             path: spec.path.as_str().into(),
@@ -55,6 +68,7 @@ impl RunTree {
             child.warnings = warnings;
             child.walker.path.clone_from(&spec.path);
             child.walker.step_share = Some(steps);
+            child.walker.fuel_share = fuel_share;
             child.walker.allow(manifest);
             let untold = std::mem::replace(&mut child.walker.dispatch, dispatch) == dispatch;
             return self.continue_child(&namespace, untold, route);
@@ -81,8 +95,12 @@ impl RunTree {
         };
         let mut walker = Walker::new(graph, setup);
         walker.path.clone_from(&spec.path);
+        walker.slice_length = self.root.slice_length;
         walker.step_share = Some(steps);
+        walker.fuel_share = fuel_share;
         walker.dispatch = dispatch;
+        // What it took to start it is the first that it costs: its task counts what the child run counts.
+        walker.work = work;
         let child = Child {
             walker,
             task: Arc::clone(&task),
@@ -105,21 +123,44 @@ impl RunTree {
         }
     }
 
+    /// A child run that may take no superstep is not even made: a graph that names itself many times would otherwise make very
+    /// many of them.
+    fn without_steps(
+        &mut self,
+        parent: &Arc<str>,
+        task: &Arc<str>,
+        graph: &Graph,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        let Some(walker) = self.walker(parent) else { return Ok(()) };
+        let end = if walker.budgets().steps <= walker.max_total_steps() {
+            ChildEnd::Exhausted { budget: Budget::Steps, within: None }
+        } else {
+            let message = format!(
+                "its graph `{}` may take no superstep: what is left of `max_total_steps` is not enough for one each",
+                graph.id
+            );
+            ChildEnd::Failed(Failure::new(Category::Limit, message))
+        };
+        let used = walker.accounted(task);
+        self.end_child_task(parent, task, ChildStop { used, warnings: Vec::new(), end, holds: 0 }, route)
+    }
+
     /// Everything that a child run is told, or why it may not be.
     fn prepare_child(
         &self,
         parent: &Arc<str>,
         namespace: &Arc<str>,
         spec: &TaskSpec,
-    ) -> Result<Prepared, Failure> {
-        let fault = |message: String| Failure::new(Category::Internal, message);
+    ) -> Result<Prepared, Trouble> {
+        let fault = |message: String| Trouble::Failed(Failure::new(Category::Internal, message));
         let walker = self.walker(parent).ok_or_else(|| fault("its run is gone".to_owned()))?;
         let graph = graph_of(&self.root.setup.graphs, &spec.item_id)
             .ok_or_else(|| fault(format!("`{}` is no graph", spec.item_id)))?;
         let deepest = walker.setup.manifest.run_limits().depth;
         if depth(namespace) > deepest {
             let chain = self.chain(parent, &graph.id);
-            return Err(Failure::new(
+            return Err(Trouble::Failed(Failure::new(
                 Category::Limit,
                 format!(
                     "child runs may be {deepest} level{} deep, and this would be one more: {chain}; {}",
@@ -132,41 +173,53 @@ impl RunTree {
                         ),
                     }
                 ),
-            ));
+            )));
         }
         if let Some(child) = self.children.get(namespace)
             && child.walker.graph.digest != graph.digest
         {
-            return Err(Failure::new(
+            return Err(Trouble::Failed(Failure::new(
                 Category::Permanent,
                 format!(
                     "its child run was begun with graph `{}`, and the node names `{}` now",
                     child.walker.graph.id, graph.id
                 ),
-            ));
+            )));
         }
+        let accounted = walker.accounted(&spec.activation.task);
+        let task = walker.task(&spec.activation.task);
+        let meter = Meter::new(task.map_or(0, |task| task.reserved));
         let Asked { inputs, parameters, warnings } =
-            asked(graph, walker.graph.node(spec.node), &spec.params)?;
+            asked(graph, walker.graph.node(spec.node), &spec.params, &meter)?;
         let inputs = match self.children.get(namespace) {
             Some(child) => Arc::clone(&child.walker.setup.inputs),
             None => Arc::new(inputs),
         };
-        let accounted = walker.accounted(&spec.activation.task);
+        let (state, results) = walker.shares_of_children();
+        let share_of_steps = accounted.steps.saturating_add(task.map_or(0, |task| task.reserved_steps));
+        let reserved_fuel = task.map_or(0, |task| task.reserved);
+        // What a node says of fuel is about components.
+        let components = task.and_then(|task| Some(task.dispatch.as_ref()?.limits.fuel.min(task.components)));
+        let components = components.filter(|most| *most != u64::MAX);
         let node = walker.graph.node(spec.node);
         let limits = walker.setup.manifest.run_limits();
         let whole = graph.timeout.min(limits.timeout);
         let run = RunLimits {
-            fuel: accounted.fuel.saturating_add(spec.limits.fuel),
+            fuel: accounted.fuel.saturating_add(accounted.host.fuel).saturating_add(reserved_fuel),
             timeout: limits.timeout.min(spec.limits.timeout),
             depth: limits.depth,
             calls: accounted.host.calls.saturating_add(spec.limits.calls),
             bytes: accounted.host.bytes.saturating_add(spec.limits.bytes),
+            // Whose bound it is that its share comes from: so a child that uses it up ends as what it comes from does.
+            steps: if limits.steps <= walker.max_total_steps() { share_of_steps } else { limits.steps },
+            state,
+            results,
+            stored: accounted.host.stored.saturating_add(task.map_or(0, |task| task.reserved_host.stored)),
         };
         let memory = (spec.limits.memory != u64::MAX).then_some(spec.limits.memory);
         let manifest =
             walker.setup.manifest.narrowed(node.capabilities.as_ref(), memory).with_run_limits(run);
         let manifest = parameters.narrow(&manifest, depth(namespace));
-        let task = walker.task(&spec.activation.task);
         let (reserved, dispatch) = task.map_or((0, 0), |task| (task.reserved_steps, task.used.dispatches));
         Ok(Prepared {
             graph: Arc::clone(graph),
@@ -176,6 +229,8 @@ impl RunTree {
             dispatch,
             timed_by_node: spec.limits.timeout != Duration::MAX && spec.limits.timeout < whole,
             warnings,
+            work: task.map_or(0, |task| task.own_work),
+            fuel_share: components.map(|most| accounted.fuel.saturating_add(most)),
         })
     }
 
@@ -223,8 +278,10 @@ impl RunTree {
         self.wake(namespace);
         let mut effects = Vec::new();
         let walker = self.walker_mut(namespace)?;
+        walker.slice = route.slice;
         walker.go_on(route.now, BTreeMap::new(), None, None, &mut effects)?;
         walker.drive(route.now, &mut effects);
+        route.slice = walker.slice;
         route.push(namespace, effects);
         Ok(())
     }
@@ -248,6 +305,8 @@ impl RunTree {
         }
         let walker = &child.walker;
         let mut warnings = std::mem::take(&mut child.warnings);
+        let error = walker.error.as_ref();
+        let exhausted = error.and_then(|error| Some((error.budget?, error.node.clone())));
         let end = match (walker.status, &walker.end) {
             (status, Some(end)) if status.is_end() => {
                 let path = &walker.path;
@@ -260,6 +319,10 @@ impl RunTree {
             }
             (Status::Interrupted, _) => ChildEnd::Asks,
             (Status::Cancelled, _) => ChildEnd::Stopped,
+            (Status::Limit, _) if exhausted.is_some() => match exhausted {
+                Some((budget, within)) => ChildEnd::Exhausted { budget, within },
+                None => ChildEnd::Stopped,
+            },
             (Status::Limit, _) if child.timed_out && child.timed_by_node => {
                 let seconds = walker.setup.manifest.run_limits().timeout.as_secs_f64();
                 let message = format!("its graph `{}` did not end within {seconds} s", walker.graph.id);
@@ -269,9 +332,24 @@ impl RunTree {
             _ => ChildEnd::Failed(failure(walker, Category::Permanent)),
         };
         let (parent, task) = (Arc::clone(&child.parent), Arc::clone(&child.task));
-        let now = route.now;
-        let effects = self.walker_mut(&parent)?.child_done(now, &task, used, warnings, end)?;
-        route.push(&parent, effects);
+        child.walker.shed();
+        let holds = child.walker.holds();
+        self.end_child_task(&parent, &task, ChildStop { used, warnings, end, holds }, route)
+    }
+
+    /// Hands a task what has become of its child run.
+    fn end_child_task(
+        &mut self,
+        parent: &Arc<str>,
+        task: &Arc<str>,
+        stop: ChildStop,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        let walker = self.walker_mut(parent)?;
+        walker.slice = route.slice;
+        let effects = walker.child_done(route.now, task, stop);
+        route.slice = walker.slice;
+        route.push(parent, effects?);
         Ok(())
     }
 
@@ -311,6 +389,10 @@ struct Prepared {
     dispatch: u32,
     timed_by_node: bool,
     warnings: Vec<String>,
+    /// Fuel of the host's work on what it is started with.
+    work: u64,
+    /// Fuel that its components may use in all, where a node bounds it.
+    fuel_share: Option<u64>,
 }
 
 /// The params of a node as the inputs of its graph.
@@ -321,9 +403,10 @@ struct Asked {
     warnings: Vec<String>,
 }
 
-fn asked(graph: &Graph, node: &Node, params: &Value) -> Result<Asked, Failure> {
+fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<Asked, Trouble> {
     let id = &graph.id;
-    let invalid = |message: String| Failure::new(Category::InvalidInput, message);
+    let invalid = |message: String| Trouble::Failed(Failure::new(Category::InvalidInput, message));
+    meter.charge(size::of(params))?;
     let params = match params {
         Value::Null => Map::new(),
         Value::Object(params) => params.clone(),
@@ -334,7 +417,8 @@ fn asked(graph: &Graph, node: &Node, params: &Value) -> Result<Asked, Failure> {
             )));
         }
     };
-    let checked = check_inputs(graph, params).map_err(|error| match error {
+    let checked = check_inputs(graph, params, meter).map_err(|error| match error {
+        InputsError::Exhausted(exhausted) => Trouble::Exhausted(exhausted),
         InputsError::Schema { reasons } => {
             invalid(format!("`config_schema` of graph `{id}` is not usable: {}", reasons.join("; ")))
         }

@@ -1,11 +1,13 @@
 //! A tree of runs, made from what was persisted.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::super::Walker;
 use super::super::setup::{Identity, RestoreError, Restored, Setup};
+use super::super::superstep::Superstep;
 use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use super::{Child, RunTree};
 use crate::graph::Graph;
@@ -33,6 +35,9 @@ pub struct RestoredChild {
     pub restored: Restored,
 }
 
+/// The tasks that runs are about to take up, by namespace: which of them children belong to.
+type Previews = BTreeMap<Arc<str>, Option<Superstep>>;
+
 impl From<Restored> for RestoredTree {
     fn from(root: Restored) -> Self {
         Self { root, children: Vec::new(), accept_changes: false }
@@ -49,8 +54,9 @@ impl RunTree {
         let accepted = tree.root.accepted.clone();
         // A parent's namespace comes before those of its children.
         children.sort_by(|one, other| one.namespace.cmp(&other.namespace));
+        let mut previews = Previews::new();
         for child in children {
-            tree.restore_child(child, accept_changes, &accepted)?;
+            tree.restore_child(child, accept_changes, &accepted, &mut previews)?;
         }
         if tree.root.status == Status::Interrupted && tree.goes_on_below() {
             // A resume has begun: what it has answered can go on without another answer.
@@ -64,6 +70,7 @@ impl RunTree {
         child: RestoredChild,
         accept_changes: bool,
         accepted: &[Accepted],
+        previews: &mut Previews,
     ) -> Result<(), RestoreError> {
         let RestoredChild { namespace, inputs, mut restored } = child;
         let failed = |reason: String| RestoreError::Child { namespace: namespace.clone(), reason };
@@ -74,7 +81,11 @@ impl RunTree {
         if *child_namespace(walker, task) != *namespace {
             return Ok(());
         }
-        let Ok(superstep) = walker.make_tasks(walker.step + 1, &mut walker.pending.clone()) else {
+        if !previews.contains_key(&parent) {
+            let preview = self.walker_mut(&parent).ok().and_then(Walker::preview);
+            previews.insert(Arc::clone(&parent), preview);
+        }
+        let (Some(Some(superstep)), Some(walker)) = (previews.get(&parent), self.walker(&parent)) else {
             return Ok(());
         };
         let Some(found) = superstep.find(task).map(|at| &superstep.tasks[at]) else { return Ok(()) };
@@ -121,6 +132,7 @@ impl RunTree {
         let mut restored =
             Walker::restore(Arc::clone(graph), setup, restored).map_err(|error| failed(error.to_string()))?;
         restored.path = path;
+        restored.slice_length = self.root.slice_length;
         restored.accepted = unseen;
         let child = Child {
             walker: restored,

@@ -13,6 +13,9 @@ use crate::graph::{ItemType, Primary};
 use crate::record::{CacheEntry, Record, Status};
 use crate::time::Timestamp;
 
+/// What a record that is held back takes up besides what its run counts as stored: what of it a checkpoint repeats.
+const HELD: u64 = 2 << 10;
+
 /// Effects on their way.
 #[derive(Debug)]
 pub(super) struct Route {
@@ -25,11 +28,20 @@ pub(super) struct Route {
     committed: BTreeSet<Arc<str>>,
     /// Records that are held back and whose walkers take them for persisted.
     taken: Vec<(Arc<str>, PersistId)>,
+    /// Fuel of the host's work, of all walkers, since the driver handed over the event.
+    pub(super) slice: u64,
 }
 
 impl Route {
     pub(super) const fn new(now: Timestamp) -> Self {
-        Self { now, waiting: VecDeque::new(), out: Vec::new(), committed: BTreeSet::new(), taken: Vec::new() }
+        Self {
+            now,
+            waiting: VecDeque::new(),
+            out: Vec::new(),
+            committed: BTreeSet::new(),
+            taken: Vec::new(),
+            slice: 0,
+        }
     }
 
     /// What a walker asks for comes before what waits already, for it is what that leads to; but behind what the same
@@ -51,8 +63,11 @@ impl RunTree {
         event: Event,
         route: &mut Route,
     ) -> Result<(), HandleError> {
-        let effects = self.walker_mut(namespace)?.handle(route.now, event)?;
-        route.push(namespace, effects);
+        let walker = self.walker_mut(namespace)?;
+        walker.slice = route.slice;
+        let effects = walker.take(route.now, event);
+        route.slice = walker.slice;
+        route.push(namespace, effects?);
         Ok(())
     }
 
@@ -129,6 +144,11 @@ impl RunTree {
                 };
                 route.out.push(Effect::Emit(notice));
             }
+            Effect::Continue => {
+                if !self.unfinished.contains(namespace) {
+                    self.unfinished.push_back(Arc::clone(namespace));
+                }
+            }
             Effect::Suspend(_) | Effect::Finish(_) if !of_root => self.child_stopped(namespace, route)?,
             effect @ (Effect::LookUp(_)
             | Effect::RunHook(_)
@@ -167,7 +187,7 @@ impl RunTree {
 
     /// Keeps a record until the run at the top stops. A checkpoint that is made only as its run stops is the one that the
     /// child runs of the superstep after it are under, and has its place before their records.
-    fn hold(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>) {
+    pub(super) fn hold(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>) {
         let results = std::mem::take(&mut persist.results);
         self.keep_until_stored(results);
         let at = match &persist.record {
@@ -178,6 +198,7 @@ impl RunTree {
             }
             _ => None,
         };
+        self.held_size = self.held_size.saturating_add(HELD);
         self.held.insert(at.unwrap_or(self.held.len()), (Arc::clone(namespace), persist));
     }
 
@@ -193,8 +214,9 @@ impl RunTree {
     /// Hands out what waits. What supersteps have left for later tasks comes with the checkpoint that says that they are
     /// over: that of their own run, or where the run is history, of the one around it. Sooner, it would stand in the place
     /// of what earlier supersteps have left, which a run that was cut short looks for again.
-    fn hand_out_held(&mut self, route: &mut Route) {
+    pub(super) fn hand_out_held(&mut self, route: &mut Route) {
         let mut held = std::mem::take(&mut self.held);
+        self.held_size = 0;
         let mut newest: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         for (at, (namespace, persist)) in held.iter().enumerate() {
             if matches!(persist.record, Record::Checkpoint(_)) {
@@ -278,13 +300,13 @@ impl RunTree {
         let tasks: BTreeSet<Arc<str>> = self.children.values().map(|child| Arc::clone(&child.task)).collect();
         let failed = || Event::PersistFailed { id: PersistId(0), message: message.to_owned() };
         for child in self.children.values_mut() {
-            let effects = child.walker.handle(route.now, failed())?;
+            let effects = child.walker.take(route.now, failed())?;
             let aborts = effects
                 .into_iter()
                 .filter(|effect| matches!(effect, Effect::Abort { .. } | Effect::AbortHook { .. }));
             route.out.extend(aborts);
         }
-        route.out.extend(self.root.handle(route.now, failed())?);
+        route.out.extend(self.root.take(route.now, failed())?);
         route.out.retain(|effect| !matches!(effect, Effect::Abort { task, .. } if tasks.contains(task)));
         Ok(())
     }

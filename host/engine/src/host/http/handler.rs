@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use graph_core::capability::{Scheme, permit};
 use graph_core::node::{Category, Failure};
-use graph_core::record::journal::{as_kept, digested, kept};
+use graph_core::record::journal::{as_kept, digested, kept, with_received};
 use http_body_util::{BodyExt as _, Full};
 use hyper::header;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequ
 
 use super::body::{Body, Unfinished};
 use super::problem::{Kind, Problem};
+use super::received::Received;
 use super::secrets;
 use super::send::{Request, Response};
 use crate::bindings::wasi::http::outgoing_handler;
@@ -140,15 +141,17 @@ impl TaskState {
             Answer::Kept(kept) => self.read_again(&kept),
             Answer::World => {
                 let deadline = self.deadline.into();
-                let sent = send(Arc::clone(&self.granted), self.limits.response_body, request, options);
+                let most = self.limits.response_body;
+                let received = Received::for_body_of(most);
+                let sent = send(Arc::clone(&self.granted), most, &received, request, options);
                 let Ok(answer) = tokio::time::timeout_at(deadline, sent).await else {
                     let message = "it ran past its deadline while it waited for a server".to_owned();
                     let fault = GuestFault::from(Failure::new(Category::Timeout, message));
                     return Err(self.journal.record_end(INTERFACE, FUNCTION, asked, fault.into()));
                 };
                 let kept = match &answer {
-                    Ok(response) => Ok(answered(response)),
-                    Err(problem) => Err(problem.kept()),
+                    Ok(response) => Ok(with_received(answered(response), received.bytes())),
+                    Err(problem) => Err(with_received(problem.kept(), received.bytes())),
                 };
                 self.journal.record(INTERFACE, FUNCTION, asked, kept)?;
                 Ok(answer)
@@ -169,6 +172,7 @@ impl TaskState {
 async fn send(
     granted: Arc<Granted>,
     most: u64,
+    received: &Received,
     mut request: Request,
     options: RequestOptions,
 ) -> Result<Response, Problem> {
@@ -181,7 +185,7 @@ async fn send(
         request.fields.retain(|(name, _)| name != "accept-encoding");
         request.fields.push(("accept-encoding".to_owned(), b"identity".to_vec()));
     }
-    let sent = client.send(request, rule, options.connect_timeout, most);
+    let sent = client.send(request, rule, options.connect_timeout, most, received);
     let first_byte = options.first_byte_timeout.unwrap_or(Duration::MAX);
     let response = tokio::time::timeout(first_byte, sent)
         .await

@@ -10,6 +10,7 @@
 mod body;
 mod handler;
 mod problem;
+mod received;
 mod resolver;
 mod secrets;
 mod send;

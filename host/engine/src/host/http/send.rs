@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::problem::{Kind, Problem};
+use super::received::{Counted, Received};
 use super::resolver::Resolver;
 
 /// How long a connection may take, TLS included.
@@ -25,7 +26,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Fields of a response.
 const MAX_RESPONSE_FIELDS: usize = 128;
 /// Bytes of the head of a response.
-const MAX_HEAD: usize = 64 << 10;
+pub(super) const MAX_HEAD: usize = 64 << 10;
 /// Addresses of one host that are tried.
 const MAX_TRIES: usize = 4;
 
@@ -105,13 +106,15 @@ impl Client {
         }
     }
 
-    /// Sends a request and takes its whole response.
+    /// Sends a request and takes its whole response. The body may have `most` bytes; `received` counts, and bounds, all that
+    /// the server sends.
     pub(super) async fn send(
         &self,
         request: Request,
         rule: &HttpRule,
         connect: Option<Duration>,
         most: u64,
+        received: &Received,
     ) -> Result<Response, Problem> {
         let within = connect.map_or(CONNECT, |connect| connect.min(CONNECT));
         let connected = tokio::time::timeout(within, async {
@@ -124,8 +127,8 @@ impl Client {
         });
         let late = || Problem::new(Kind::ConnectTimeout, "no connection was made in time");
         match connected.await.map_err(|_| late())?? {
-            Connected::Plain(stream) => exchange(stream, request, most).await,
-            Connected::Secure(stream) => exchange(stream, request, most).await,
+            Connected::Plain(stream) => exchange(stream, request, most, received).await,
+            Connected::Secure(stream) => exchange(stream, request, most, received).await,
         }
     }
 
@@ -175,9 +178,18 @@ async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request,
     most: u64,
+    received: &Received,
 ) -> Result<Response, Problem> {
     let broken = |error: hyper::Error| {
-        if error.is_parse_too_large() {
+        if received.is_too_much() {
+            Problem::new(
+                Kind::ResponseBody,
+                format!(
+                    "the response is too long: more than {} bytes, with its head, its framing and interim responses",
+                    received.most()
+                ),
+            )
+        } else if error.is_parse_too_large() {
             Problem::new(
                 Kind::ResponseFields,
                 format!(
@@ -192,7 +204,8 @@ async fn exchange(
     };
     let mut builder = http1::Builder::new();
     builder.max_headers(MAX_RESPONSE_FIELDS).max_buf_size(MAX_HEAD);
-    let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let (mut sender, connection) =
+        builder.handshake(TokioIo::new(Counted::new(stream, received))).await.map_err(broken)?;
     let _ends = Ends(tokio::spawn(connection).abort_handle());
 
     let written = |_| Problem::new(Kind::Protocol, "the request cannot be written");

@@ -7,11 +7,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::super::simulation::setup;
+use super::super::simulation::{setup, slice_of};
 use super::graph::{Doubles, Graph, Reply, Told};
 use super::model::{Answers, Fields, Operation, Seen};
 use super::value::V;
+use crate::capability::Manifest;
 use crate::graph::Reducer;
+use crate::limits::RunLimits;
 use crate::node::{Category, Failure, Goto, Outcome};
 use crate::record::{Record, Status, ValueKind};
 use crate::time::Timestamp;
@@ -38,6 +40,8 @@ pub(super) struct Real<'g> {
     order: u64,
     running: Vec<TaskSpec>,
     timers: BTreeSet<TimerId>,
+    /// The walker has asked for control.
+    has_more: bool,
     unacknowledged: Vec<PersistId>,
     /// What the doubles have answered, by node: a case can be made of it.
     pub(super) answered: BTreeMap<usize, Vec<Reply>>,
@@ -65,9 +69,15 @@ impl<'g> Real<'g> {
         restores: bool,
     ) -> Self {
         let mut setup = setup(&loaded, loaded.durability);
+        // The model knows no budgets.
+        let manifest = Manifest::clone(&setup.manifest).with_run_limits(RunLimits::DEFAULT);
+        setup.manifest = Arc::new(manifest);
         setup.inputs = Arc::new(Value::Object(object(inputs)));
         Self {
-            walker: Walker::new(Arc::clone(&loaded), setup.clone()),
+            walker: Walker {
+                slice_length: slice_of(&loaded),
+                ..Walker::new(Arc::clone(&loaded), setup.clone())
+            },
             graph: loaded,
             setup,
             doubles: Doubles::new(graph, salt),
@@ -76,6 +86,7 @@ impl<'g> Real<'g> {
             order: salt,
             running: Vec::new(),
             timers: BTreeSet::new(),
+            has_more: false,
             unacknowledged: Vec::new(),
             answered: BTreeMap::new(),
         }
@@ -179,6 +190,7 @@ impl<'g> Real<'g> {
                 Effect::Finish(status) => assert!(status.is_end()),
                 Effect::Suspend(status) => assert!(!status.is_end() && status != Status::Running),
                 Effect::Emit(_) => {}
+                Effect::Continue => self.has_more = true,
             }
         }
         Ok(())
@@ -247,7 +259,8 @@ impl<'g> Real<'g> {
             visited,
             warnings,
         };
-        Walker::restore(Arc::clone(&self.graph), self.setup.clone(), restored).unwrap()
+        let walker = Walker::restore(Arc::clone(&self.graph), self.setup.clone(), restored).unwrap();
+        Walker { slice_length: slice_of(&self.graph), ..walker }
     }
 
     fn draw(&mut self, below: usize) -> usize {
@@ -260,10 +273,15 @@ impl<'g> Real<'g> {
     fn step(&mut self) -> bool {
         let retry = self.timers.iter().position(|timer| matches!(timer, TimerId::Retry { .. }));
         let choices = self.running.len() + self.unacknowledged.len().min(1) + usize::from(retry.is_some());
-        if choices == 0 {
+        if choices == 0 && !self.has_more {
             return false;
         }
-        let choice = self.draw(choices);
+        let choice = self.draw(choices + usize::from(self.has_more));
+        if choice == choices {
+            self.has_more = false;
+            self.tell(Event::Continued).unwrap();
+            return true;
+        }
         let event = if choice < self.running.len() {
             let spec = self.running.remove(choice);
             let report = self.perform_task(&spec);

@@ -1,0 +1,296 @@
+//! Finding everything in a value that does not fit a schema. What is found is handed on at once, and not kept.
+
+use std::fmt::Display;
+use std::ops::ControlFlow;
+
+use serde_json::{Map, Value};
+
+use super::evaluate::{Run, Stop};
+use super::message::shown;
+use super::program::{Fields, Keyword, NodeId};
+use super::report::{Detail, Found, Path};
+use super::seen::Seen;
+use crate::work::rates;
+
+/// How many names a message lists.
+const MOST_NAMES: usize = 20;
+
+/// Whether the search for what does not fit continues.
+pub(super) type Flow = Result<ControlFlow<()>, Stop>;
+
+/// Takes what was found.
+pub(super) type Sink<'s, 'p> = dyn FnMut(&mut Run<'p>, &Found<'_, 'p>) -> Flow + 's;
+
+const CONTINUE: Flow = Ok(ControlFlow::Continue(()));
+const BREAK: Flow = Ok(ControlFlow::Break(()));
+
+/// What a keyword is applied to.
+#[derive(Clone, Copy)]
+struct At<'f, 'p> {
+    keyword: &'p Keyword,
+    value: &'f Value,
+    path: &'f Path<'f>,
+}
+
+impl<'f, 'p> At<'f, 'p> {
+    fn found(self, detail: Detail<'f, 'p>) -> Found<'f, 'p> {
+        Found { path: self.path, value: self.value, keyword: self.keyword, detail }
+    }
+}
+
+impl<'p> Run<'p> {
+    /// Finds what in a value does not fit a node.
+    pub(super) fn errors(
+        &mut self,
+        id: NodeId,
+        value: &Value,
+        path: &Path<'_>,
+        sink: &mut Sink<'_, 'p>,
+    ) -> Flow {
+        let (entered, keywords, _) = self.enter(id)?;
+        for keyword in keywords {
+            self.meter.charge(rates::SCHEMA_VISIT)?;
+            if self.errors_of(At { keyword, value, path }, keywords, sink)?.is_break() {
+                self.leave(entered);
+                return BREAK;
+            }
+        }
+        self.leave(entered);
+        CONTINUE
+    }
+
+    fn errors_of(&mut self, at: At<'_, 'p>, all: &'p [Keyword], sink: &mut Sink<'_, 'p>) -> Flow {
+        let At { keyword, value, path } = at;
+        match (keyword, value) {
+            (Keyword::Ref(node), _) => self.errors(*node, value, path, sink),
+            (Keyword::DynamicRef(reference), _) => {
+                self.errors(self.dynamic_target(reference), value, path, sink)
+            }
+            (Keyword::AllOf(nodes), _) => self.each(nodes, |run, node| run.errors(*node, value, path, sink)),
+            (Keyword::OneOf(nodes), _) => match self.fitting(nodes, value, None)? {
+                0 => sink(self, &at.found(Detail::None)),
+                1 => CONTINUE,
+                _ => sink(self, &at.found(Detail::Several)),
+            },
+            (Keyword::If(condition), _) => {
+                let holds = self.fits(condition.test, value, None)?;
+                let then = if holds { condition.then } else { condition.otherwise };
+                self.each(then, |run, node| run.errors(node, value, path, sink))
+            }
+            (Keyword::DependentSchemas(dependents), Value::Object(fields)) => {
+                self.each(dependents, |run, (name, node)| match run.get(fields, name)? {
+                    Some(_) => run.errors(*node, value, path, sink),
+                    None => CONTINUE,
+                })
+            }
+            (Keyword::Required(names), Value::Object(fields)) => {
+                self.each(names, |run, name| match run.get(fields, name)? {
+                    Some(_) => CONTINUE,
+                    None => sink(run, &at.found(Detail::Missing(name))),
+                })
+            }
+            (Keyword::DependentRequired(dependents), Value::Object(fields)) => {
+                self.each(dependents, |run, (name, names)| {
+                    let missing = match run.get(fields, name)? {
+                        Some(_) => run.missing(names, fields)?,
+                        None => None,
+                    };
+                    run.each(missing, |run, name| sink(run, &at.found(Detail::Missing(name))))
+                })
+            }
+            (Keyword::Fields(about), Value::Object(fields)) => self.field_errors(about, fields, at, sink),
+            (Keyword::PropertyNames(node), Value::Object(fields)) => self.each(fields.keys(), |run, name| {
+                let name = run.name(name)?;
+                run.errors(*node, &name, path, sink)
+            }),
+            (Keyword::Items(about), Value::Array(items)) => {
+                let nodes = about.prefix.iter().copied().map(Some).chain(std::iter::repeat(about.rest));
+                let pairs = items.iter().zip(nodes).enumerate();
+                let known = pairs.map_while(|(at, (item, node))| Some((at, item, node?)));
+                self.each(known, |run, (at, item, node)| run.errors(node, item, &Path::Index(path, at), sink))
+            }
+            (Keyword::UnevaluatedItems(node), Value::Array(items)) => {
+                let mut seen = Seen::default();
+                self.collect(all, value, &mut seen, true)?;
+                if seen.all_items {
+                    return CONTINUE;
+                }
+                let rest = items.iter().skip(seen.first_items).map(|item| (item as &dyn Display, item));
+                self.unevaluated(*node, rest, &mut seen, at, sink)
+            }
+            (Keyword::UnevaluatedProperties(node), Value::Object(fields)) => {
+                let mut seen = Seen::default();
+                self.collect(all, value, &mut seen, true)?;
+                if seen.all_fields {
+                    return CONTINUE;
+                }
+                let rest = fields.iter().map(|(name, field)| (name as &dyn Display, field));
+                self.unevaluated(*node, rest, &mut seen, at, sink)
+            }
+            _ if self.holds(keyword, value, None)? => CONTINUE,
+            _ => sink(self, &at.found(Detail::None)),
+        }
+    }
+
+    fn field_errors(
+        &mut self,
+        about: &'p Fields,
+        fields: &Map<String, Value>,
+        at: At<'_, 'p>,
+        sink: &mut Sink<'_, 'p>,
+    ) -> Flow {
+        for flat in [true, false] {
+            for property in about.properties.iter().filter(|property| property.flat == flat) {
+                if let Some(field) = self.get(fields, &property.name)?
+                    && self
+                        .errors(property.node, field, &Path::Key(at.path, &property.name), sink)?
+                        .is_break()
+                {
+                    return BREAK;
+                }
+            }
+        }
+        if about.patterns.is_empty() && about.additional.is_none() {
+            return CONTINUE;
+        }
+        let mut unexpected = Unexpected::default();
+        for (name, field) in fields {
+            let mut known = self.is_property(about, name)?;
+            for (pattern, node) in &about.patterns {
+                if self.matches(*pattern, name)? {
+                    known = true;
+                    if self.errors(*node, field, &Path::Key(at.path, name), sink)?.is_break() {
+                        return BREAK;
+                    }
+                }
+            }
+            let Some(node) = about.additional.filter(|_| !known) else { continue };
+            if self.is_never(node) {
+                unexpected.add(name);
+            } else if self.errors(node, field, &Path::Key(at.path, name), sink)?.is_break() {
+                return BREAK;
+            }
+        }
+        unexpected.hand_on(self, at, sink)
+    }
+
+    fn is_never(&self, node: NodeId) -> bool {
+        self.program.nodes.get(node).is_some_and(|node| matches!(*node.keywords, [Keyword::Never]))
+    }
+
+    /// Hands on the parts that nothing evaluated, and that do not fit what is demanded of such parts.
+    fn unevaluated<'v>(
+        &mut self,
+        node: NodeId,
+        parts: impl Iterator<Item = (&'v dyn Display, &'v Value)>,
+        seen: &mut Seen<'v>,
+        at: At<'_, 'p>,
+        sink: &mut Sink<'_, 'p>,
+    ) -> Flow {
+        seen.sort(self.meter)?;
+        let mut unexpected = Unexpected::default();
+        for (name, part) in parts {
+            if !seen.has(part, self.meter)? && !self.fits(node, part, None)? {
+                unexpected.add(name);
+            }
+        }
+        unexpected.hand_on(self, at, sink)
+    }
+
+    /// Collects what keywords evaluate. One that does not hold is reported itself: what it is about counts as evaluated, so
+    /// that it is not reported a second time.
+    fn collect<'v>(
+        &mut self,
+        keywords: &'p [Keyword],
+        value: &'v Value,
+        seen: &mut Seen<'v>,
+        outermost: bool,
+    ) -> Result<(), Stop> {
+        for keyword in keywords {
+            self.meter.charge(rates::SCHEMA_VISIT)?;
+            let unevaluated =
+                matches!(keyword, Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_));
+            if outermost && unevaluated {
+                continue;
+            }
+            let mark = seen.mark();
+            if self.holds(keyword, value, Some(&mut *seen))? {
+                continue;
+            }
+            seen.roll_back(mark);
+            match (keyword, value) {
+                (Keyword::Fields(about), Value::Object(fields)) => self.note_fields(about, fields, seen)?,
+                (Keyword::Items(about), Value::Array(items)) => seen.items(about, items),
+                (Keyword::UnevaluatedItems(_), _) => seen.all_items = true,
+                (Keyword::UnevaluatedProperties(_), _) => seen.all_fields = true,
+                (Keyword::Ref(node), _) => self.collect_in([*node], value, seen)?,
+                (Keyword::DynamicRef(reference), _) => {
+                    self.collect_in([self.dynamic_target(reference)], value, seen)?;
+                }
+                (Keyword::AllOf(nodes) | Keyword::AnyOf(nodes) | Keyword::OneOf(nodes), _) => {
+                    self.collect_in(nodes.iter().copied(), value, seen)?;
+                }
+                (Keyword::If(condition), _) => {
+                    let nodes = [Some(condition.test), condition.then, condition.otherwise];
+                    self.collect_in(nodes.into_iter().flatten(), value, seen)?;
+                }
+                (Keyword::DependentSchemas(dependents), _) => {
+                    self.collect_in(dependents.iter().map(|(_, node)| *node), value, seen)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_in<'v>(
+        &mut self,
+        nodes: impl IntoIterator<Item = NodeId>,
+        value: &'v Value,
+        seen: &mut Seen<'v>,
+    ) -> Result<(), Stop> {
+        for node in nodes {
+            let (entered, keywords, _) = self.enter(node)?;
+            self.collect(keywords, value, seen, false)?;
+            self.leave(entered);
+        }
+        Ok(())
+    }
+
+    /// Does something for each of several things, until it breaks off.
+    fn each<T>(
+        &mut self,
+        all: impl IntoIterator<Item = T>,
+        mut act: impl FnMut(&mut Self, T) -> Flow,
+    ) -> Flow {
+        for one in all {
+            if act(self, one)?.is_break() {
+                return BREAK;
+            }
+        }
+        CONTINUE
+    }
+}
+
+/// Parts that a schema does not allow: as many names as a message lists, and how many there are.
+#[derive(Default)]
+struct Unexpected {
+    names: Vec<String>,
+    count: usize,
+}
+
+impl Unexpected {
+    fn add(&mut self, name: &dyn Display) {
+        self.count += 1;
+        if self.names.len() < MOST_NAMES {
+            self.names.push(shown(name));
+        }
+    }
+
+    fn hand_on<'p>(&self, run: &mut Run<'p>, at: At<'_, 'p>, sink: &mut Sink<'_, 'p>) -> Flow {
+        if self.count == 0 {
+            return CONTINUE;
+        }
+        sink(run, &at.found(Detail::Unexpected(&self.names, self.count)))
+    }
+}

@@ -1,0 +1,170 @@
+//! Why a value does not fit a schema. This is found out in a second pass, and only for values that do not fit; it keeps no
+//! more than what is reported. Alternatives that do not fit are looked into once it is known which of them was meant.
+
+use std::ops::ControlFlow;
+
+use serde_json::Value;
+
+use super::check::{MOST_PROBLEMS, SchemaProblem};
+use super::errors::Flow;
+use super::evaluate::{Run, Stop};
+use super::message::{Brief, shown};
+use super::program::{Keyword, NodeId};
+use super::report::{Detail, Found, Path};
+use crate::work::rates;
+
+/// What a message costs, whatever it is about: it has no more than so many bytes.
+const MESSAGE: u64 = 2_000 * rates::BYTE + 4 * rates::VALUE;
+
+/// Why a value does not fit, at most [`MOST_PROBLEMS`] reasons. Of what does not fit the schema itself, only that counts
+/// which `keep` keeps; of alternatives, it keeps all or none.
+pub(super) fn problems<'p>(
+    run: &mut Run<'p>,
+    value: &Value,
+    keep: &mut dyn FnMut(&Found<'_, 'p>) -> Result<bool, Stop>,
+) -> Result<Vec<SchemaProblem>, Stop> {
+    let mut problems = Vec::new();
+    let _ = run.errors(0, value, &Path::Whole, &mut |run, found| {
+        if !keep(found)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        run.explain(found, &mut problems)
+    })?;
+    Ok(problems)
+}
+
+impl<'p> Run<'p> {
+    /// Adds what a violation results in. Of several alternatives it is that of the one that was meant, as far as a
+    /// constant, such as the tag of an enumeration, says which one that is.
+    fn explain(&mut self, found: &Found<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
+        let (Keyword::AnyOf(nodes) | Keyword::OneOf(nodes), Detail::None) = (found.keyword, found.detail)
+        else {
+            return self.report(found, problems);
+        };
+        let (value, path) = (found.value, found.path);
+        let mut unmarked = None;
+        let mut is_unclear = false;
+        let mut tags = Tags::default();
+        for &node in nodes {
+            match self.tag(node, value, path)? {
+                Some((place, constant)) => tags.add(place, constant),
+                None => is_unclear |= unmarked.replace(node).is_some(),
+            }
+        }
+        match unmarked {
+            None => match tags.into_problem() {
+                Some(problem) => Ok(push(problem, problems)),
+                None => self.report(found, problems),
+            },
+            Some(meant) if !is_unclear => {
+                self.errors(meant, value, path, &mut |run, found| run.explain(found, problems))
+            }
+            Some(_) => self.lacking(nodes, found, problems),
+        }
+    }
+
+    /// Adds the keys that are missing whichever alternative was meant; if there are none, the violation as a whole.
+    fn lacking(
+        &mut self,
+        nodes: &'p [NodeId],
+        found: &Found<'_, 'p>,
+        problems: &mut Vec<SchemaProblem>,
+    ) -> Flow {
+        let (value, path) = (found.value, found.path);
+        let mut missing: Vec<(&'p str, SchemaProblem)> = Vec::new();
+        for (at, &node) in nodes.iter().enumerate() {
+            let mut here: Vec<(&'p str, SchemaProblem)> = Vec::new();
+            let mut lacked = vec![false; missing.len()];
+            let _ = self.errors(node, value, path, &mut |run, found| {
+                if let Detail::Missing(key) = found.detail {
+                    if at == 0 {
+                        here.push((key, run.problem(found)?));
+                    }
+                    for ((other, _), lacked) in missing.iter().zip(&mut lacked) {
+                        *lacked |= *other == key;
+                    }
+                }
+                let full = here.len() >= MOST_PROBLEMS;
+                Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            if at == 0 {
+                missing = here;
+            } else {
+                let mut lacked = lacked.into_iter();
+                missing.retain(|_| lacked.next().unwrap_or(false));
+            }
+            if missing.is_empty() {
+                return self.report(found, problems);
+            }
+        }
+        for (_, problem) in missing {
+            if push(problem, problems).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The first constant that a value has to have for an alternative and does not have, and where.
+    fn tag(
+        &mut self,
+        node: NodeId,
+        value: &Value,
+        path: &Path<'_>,
+    ) -> Result<Option<(String, &'p Value)>, Stop> {
+        let mut tag = None;
+        let _ = self.errors(node, value, path, &mut |run, found| {
+            let Keyword::Const(expected) = found.keyword else { return Ok(ControlFlow::Continue(())) };
+            run.meter.charge_each(found.path.len(), 2 * rates::BYTE)?;
+            tag = Some((found.path.to_pointer(), expected));
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(tag)
+    }
+
+    fn report(&mut self, found: &Found<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
+        let problem = self.problem(found)?;
+        Ok(push(problem, problems))
+    }
+
+    fn problem(&self, found: &Found<'_, 'p>) -> Result<SchemaProblem, Stop> {
+        self.meter.charge(MESSAGE.saturating_add(2 * found.path.len() as u64))?;
+        Ok(SchemaProblem { path: found.path.to_pointer(), message: found.message(self.program) })
+    }
+}
+
+fn push(problem: SchemaProblem, problems: &mut Vec<SchemaProblem>) -> ControlFlow<()> {
+    problems.push(problem);
+    if problems.len() >= MOST_PROBLEMS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// The constants that tell alternatives apart.
+#[derive(Default)]
+struct Tags {
+    place: Option<String>,
+    /// Whether they are at different places.
+    differ: bool,
+    values: Brief,
+}
+
+impl Tags {
+    fn add(&mut self, place: String, constant: &Value) {
+        match &self.place {
+            None => self.place = Some(place),
+            Some(first) => {
+                self.differ |= *first != place;
+                self.values.add(&", ");
+            }
+        }
+        self.values.add(&shown(constant));
+    }
+
+    /// What is wrong with a value that has none of them.
+    fn into_problem(self) -> Option<SchemaProblem> {
+        let path = self.place.filter(|_| !self.differ)?;
+        let mut message = Brief::default();
+        message.add(&"it is not one of ");
+        message.add(&self.values.into_text());
+        Some(SchemaProblem { path, message: message.into_text() })
+    }
+}

@@ -1,0 +1,91 @@
+//! Which parts of a value were evaluated, for `unevaluatedItems` and `unevaluatedProperties`.
+
+use serde_json::Value;
+
+use super::program::Items;
+use crate::work::{Exhausted, Meter, rates};
+
+/// The parts of one value that subschemas were evaluated for. Parts are known by their addresses: they are the same value
+/// only if they are the same part.
+#[derive(Default)]
+pub(super) struct Seen<'v> {
+    parts: Vec<&'v Value>,
+    /// How many items at the beginning were evaluated.
+    pub(super) first_items: usize,
+    pub(super) all_items: bool,
+    pub(super) all_fields: bool,
+}
+
+/// What was evaluated at some time.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    parts: usize,
+    first_items: usize,
+    all_items: bool,
+    all_fields: bool,
+}
+
+impl<'v> Seen<'v> {
+    pub(super) const fn mark(&self) -> Mark {
+        Mark {
+            parts: self.parts.len(),
+            first_items: self.first_items,
+            all_items: self.all_items,
+            all_fields: self.all_fields,
+        }
+    }
+
+    /// Forgets what came after a mark.
+    pub(super) fn roll_back(&mut self, mark: Mark) {
+        self.parts.truncate(mark.parts);
+        self.first_items = mark.first_items;
+        self.all_items = mark.all_items;
+        self.all_fields = mark.all_fields;
+    }
+
+    /// Adds a field.
+    pub(super) fn field(&mut self, field: &'v Value, meter: &Meter) -> Result<(), Exhausted> {
+        meter.charge(rates::LOOKUP)?;
+        self.parts.push(field);
+        Ok(())
+    }
+
+    /// Adds an item.
+    pub(super) fn item(&mut self, item: &'v Value, meter: &Meter) -> Result<(), Exhausted> {
+        self.field(item, meter)
+    }
+
+    /// Adds the items that `prefixItems` and `items` are about.
+    pub(super) fn items(&mut self, about: &Items, items: &[Value]) {
+        self.first_items = self.first_items.max(about.prefix.len().min(items.len()));
+        self.all_items |= about.rest.is_some();
+    }
+
+    /// Adds what was evaluated elsewhere.
+    pub(super) fn merge(&mut self, other: Self, meter: &Meter) -> Result<(), Exhausted> {
+        meter.charge_each(other.parts.len(), rates::LOOKUP)?;
+        self.parts.extend(other.parts);
+        self.first_items = self.first_items.max(other.first_items);
+        self.all_items |= other.all_items;
+        self.all_fields |= other.all_fields;
+        Ok(())
+    }
+
+    /// Makes [`Seen::has`] possible.
+    pub(super) fn sort(&mut self, meter: &Meter) -> Result<(), Exhausted> {
+        meter.charge_each(self.parts.len(), self.steps().saturating_mul(rates::SORT_STEP))?;
+        self.parts.sort_unstable_by_key(|part| std::ptr::from_ref(*part));
+        Ok(())
+    }
+
+    /// Whether a part was evaluated. The parts have been sorted.
+    pub(super) fn has(&self, part: &Value, meter: &Meter) -> Result<bool, Exhausted> {
+        meter.charge(self.steps().saturating_mul(rates::SORT_STEP))?;
+        let part = std::ptr::from_ref(part);
+        Ok(self.parts.binary_search_by_key(&part, |part| std::ptr::from_ref(*part)).is_ok())
+    }
+
+    fn steps(&self) -> u64 {
+        u64::from(self.parts.len().checked_ilog2().unwrap_or(0)) + 1
+    }
+}

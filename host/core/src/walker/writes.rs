@@ -1,0 +1,201 @@
+//! What the nodes of a superstep write, and the values that their results are for the rest of the graph.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Walker;
+use super::budget::Trouble;
+use super::reduce::Write;
+use super::routes::{failure_document, node_failure};
+use super::superstep::{Superstep, Task, TaskState};
+use super::telling::{Updates, updates};
+use crate::graph::{Foreach, Graph, Node, NodeIndex, NodeKind, OnItemError};
+use crate::node::{Failure, Outcome};
+use crate::work::{Exhausted, Meter, rates, size};
+
+/// The writes of a superstep.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    /// By channel, each channel's in task order.
+    pub(super) by_channel: BTreeMap<String, Vec<Write>>,
+    /// Which node made which.
+    pub(super) updates: Updates,
+    /// What is kept of nodes for their next visits.
+    outputs: BTreeMap<String, Vec<Write>>,
+    /// The host's own keys.
+    host: Map<String, Value>,
+    retries: Option<Map<String, Value>>,
+}
+
+impl Writes {
+    fn push(&mut self, node: NodeIndex, channel: &str, value: Value) {
+        let write = Write { node, value };
+        match self.by_channel.get_mut(channel) {
+            Some(known) => known.push(write),
+            None => {
+                self.by_channel.insert(channel.to_owned(), vec![write]);
+            }
+        }
+    }
+
+    /// All nodes have written: the host's own keys follow.
+    pub(super) fn close(&mut self, graph: &Graph) {
+        self.updates = updates(graph, &self.by_channel);
+        self.by_channel.append(&mut self.outputs);
+        if let Some(retries) = self.retries.take() {
+            self.host.insert("_retries".to_owned(), Value::Object(retries));
+        }
+        // Whatever a graph wrote there in this superstep gives way.
+        for (channel, value) in std::mem::take(&mut self.host) {
+            self.by_channel.insert(channel, vec![Write { node: NodeIndex(0), value }]);
+        }
+    }
+}
+
+impl Walker {
+    /// Of a `foreach` that has not failed: makes the list of its items' results, and lets it assign from that. A failure of
+    /// the assign is the node's, and goes where its failures go.
+    pub(super) fn make_list(
+        &self,
+        superstep: &mut Superstep,
+        place: usize,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<(), Trouble> {
+        let active = &superstep.activated[place];
+        let node = self.graph.node(active.node);
+        let NodeKind::Foreach(foreach) = &node.kind else { return Ok(()) };
+        if node_failure(node, superstep, place).is_some() {
+            return Ok(());
+        }
+        let list = list_of(foreach, &superstep.tasks[active.tasks.clone()], meter)?;
+        superstep.held = superstep.held.saturating_add(size::of(&list));
+        if !node.assign.is_empty() {
+            let assigned = match self.assign(node, active, None, &list, warnings, meter) {
+                Ok(assigned) => Ok(assigned),
+                Err(Trouble::Exhausted(exhausted)) => return Err(exhausted.into()),
+                Err(Trouble::Failed(failure)) => Err(failure),
+            };
+            if let Err(failure) = &assigned
+                && let TaskState::Failed(failure) = self.give_up(node, failure.clone(), false)
+            {
+                return Err(failure.into());
+            }
+            superstep.activated[place].assigned = Some(assigned);
+        }
+        superstep.activated[place].list = Some(Arc::new(list));
+        Ok(())
+    }
+
+    /// Gathers what a node writes. What it assigns is taken out of its answers: should the superstep not commit after all,
+    /// the same state gives the same again.
+    pub(super) fn gather(
+        &self,
+        superstep: &mut Superstep,
+        place: usize,
+        writes: &mut Writes,
+        meter: &Meter,
+    ) -> Result<(), Exhausted> {
+        let (index, tasks) = (superstep.activated[place].node, superstep.activated[place].tasks.clone());
+        let node = self.graph.node(index);
+        for value in take_assigned(superstep, place, node).into_iter().zip(&node.assign) {
+            let (value, (channel, _)) = value;
+            meter.charge(rates::LOOKUP)?;
+            writes.push(index, channel, value);
+        }
+        for task in &superstep.tasks[tasks] {
+            meter.charge(rates::LOOKUP)?;
+            if let TaskState::Done(answer) = &task.state
+                && let Outcome::Command { update, .. } = &*answer.outcome
+            {
+                for (channel, value) in update {
+                    writes.push(index, channel, size::copy(value, meter)?);
+                }
+            }
+            if let TaskState::Handled(failure) = &task.state {
+                writes.host.insert("_last_error".to_owned(), last_error(node, failure));
+            }
+            if task.attempt > 1 {
+                let known = || {
+                    let known = self.channels.get("_retries").and_then(Value::as_object);
+                    known.cloned().unwrap_or_default()
+                };
+                let retries = writes.retries.get_or_insert_with(known);
+                retries.insert(node.name.clone(), json!(task.attempt - 1));
+            }
+        }
+        let active = &superstep.activated[place];
+        if let Some(Err(failure)) = &active.assigned {
+            writes.host.insert("_last_error".to_owned(), last_error(node, failure));
+        }
+        if let (NodeKind::Foreach(Foreach { collect: Some(collect), .. }), Some(list)) =
+            (&node.kind, &active.list)
+            && node_failure(node, superstep, place).is_none()
+        {
+            writes.push(index, collect, size::copy(list, meter)?);
+        }
+        self.keep_output(superstep, place, &mut writes.outputs, meter)
+    }
+}
+
+/// What the `assign` of a node has come to.
+fn take_assigned(superstep: &mut Superstep, place: usize, node: &Node) -> Vec<Value> {
+    if node_failure(node, superstep, place).is_some() {
+        return Vec::new();
+    }
+    let active = &mut superstep.activated[place];
+    if matches!(node.kind, NodeKind::Foreach(_)) {
+        return match &mut active.assigned {
+            Some(Ok(assigned)) => std::mem::take(assigned),
+            _ => Vec::new(),
+        };
+    }
+    match &mut superstep.tasks[active.tasks.clone()] {
+        [Task { state: TaskState::Done(answer), .. }] => std::mem::take(&mut answer.assigned),
+        _ => Vec::new(),
+    }
+}
+
+/// What an active node came to, as its edges and its `collect` read it.
+pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Cow<'a, Value> {
+    if let Some(failure) = node_failure(node, superstep, place) {
+        return Cow::Owned(failure_document(failure));
+    }
+    let active = &superstep.activated[place];
+    if let Some(list) = &active.list {
+        return Cow::Borrowed(list);
+    }
+    if let [Task { state: TaskState::Done(answer), .. }] = &superstep.tasks[active.tasks.clone()]
+        && let Outcome::Result(result) = &*answer.outcome
+    {
+        return Cow::Borrowed(result);
+    }
+    Cow::Owned(Value::Null)
+}
+
+/// A failure as `state._last_error` tells it.
+fn last_error(node: &Node, failure: &Failure) -> Value {
+    json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() })
+}
+
+/// The results of a `foreach`'s items, in their order.
+fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Exhausted> {
+    let skips = foreach.on_item_error == OnItemError::Skip;
+    let kept = tasks.iter().filter(|task| !(skips && matches!(task.state, TaskState::Handled(_))));
+    kept.map(|task| size::copy(item_result(&task.state), meter)).collect::<Result<_, _>>().map(Value::Array)
+}
+
+/// The result of a task that answered with one.
+pub(super) fn item_result(state: &TaskState) -> &Value {
+    const NOTHING: &Value = &Value::Null;
+    match state {
+        TaskState::Done(answer) => match &*answer.outcome {
+            Outcome::Result(value) => value,
+            Outcome::Command { .. } | Outcome::Interrupt(_) => NOTHING,
+        },
+        _ => NOTHING,
+    }
+}

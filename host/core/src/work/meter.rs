@@ -1,0 +1,89 @@
+//! A meter for one step of work.
+
+use std::cell::Cell;
+
+use super::rates::STEP;
+
+/// What one step of work may cost, and what it has cost so far.
+///
+/// A step is a piece of work that is not interrupted: a template that is filled in, a channel that is folded, a value that
+/// is checked against a schema. Charge before the work is done and before memory is taken for it.
+#[derive(Debug)]
+pub struct Meter {
+    spent: Cell<u64>,
+    most: u64,
+}
+
+/// There is no more fuel for a step of the host's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Exhausted {
+    /// The step alone costs more than any step may.
+    #[error("one step of the host's own work may cost {STEP} fuel, and this one costs more")]
+    Step,
+    /// The step costs more than is left of a budget.
+    #[error("there is not enough fuel left for it")]
+    Fuel,
+}
+
+impl Meter {
+    /// A meter for one step of work where `left` is what a budget has left. It allows [`STEP`] at most.
+    pub const fn new(left: u64) -> Self {
+        let most = if left < STEP { left } else { STEP };
+        Self { spent: Cell::new(0), most }
+    }
+
+    /// A meter for one step of work that no budget but [`STEP`] bounds.
+    pub const fn of_one_step() -> Self {
+        Self::new(STEP)
+    }
+
+    /// Charges work that is about to be done. What is refused counts as spent in full: nothing more is allowed.
+    #[inline]
+    pub fn charge(&self, fuel: u64) -> Result<(), Exhausted> {
+        let spent = self.spent.get().saturating_add(fuel);
+        if spent > self.most {
+            return Err(self.refuse());
+        }
+        self.spent.set(spent);
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse(&self) -> Exhausted {
+        self.spent.set(self.most);
+        self.reason()
+    }
+
+    /// What a charge is refused with.
+    pub const fn reason(&self) -> Exhausted {
+        if self.most < STEP { Exhausted::Fuel } else { Exhausted::Step }
+    }
+
+    /// Charges as many units of work as a count of parts at a rate comes to.
+    #[inline]
+    pub fn charge_each(&self, parts: usize, rate: u64) -> Result<(), Exhausted> {
+        self.charge((parts as u64).saturating_mul(rate))
+    }
+
+    /// What has been charged so far.
+    pub const fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_charge_leaves_nothing() {
+        let meter = Meter::new(10);
+        assert_eq!(meter.charge(10), Ok(()));
+        assert_eq!(meter.charge(1), Err(Exhausted::Fuel));
+        assert_eq!(meter.spent(), 10);
+        let meter = Meter::new(u64::MAX);
+        assert_eq!(meter.charge(STEP), Ok(()));
+        assert_eq!(meter.charge(1), Err(Exhausted::Step));
+        assert_eq!(meter.charge_each(usize::MAX, u64::MAX), Err(Exhausted::Step));
+    }
+}

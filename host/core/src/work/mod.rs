@@ -1,0 +1,25 @@
+//! The account of the host's own work for a document: what it costs to fill in templates, decide conditions, check
+//! schemas, fold writes and write records. WebAssembly fuel meters components alone; without this account a graph of a few
+//! lines could take all of a machine's time and memory.
+//!
+//! The unit is host fuel. Copying a value costs its [`size`], so a limit on host fuel is a limit on memory too, and it is
+//! charged before the memory is taken. Rates depend on nothing but the work: the same run costs the same on every target.
+//!
+//! ```
+//! use graph_core::work::{Exhausted, Meter, rates, size};
+//!
+//! let meter = Meter::new(1_000);
+//! meter.charge(rates::VISIT / 4)?;
+//! meter.charge(size::of(&serde_json::json!({"a": [1, 2]})))?;
+//! assert_eq!(meter.charge(1_000), Err(Exhausted::Fuel));
+//! # Ok::<(), Exhausted>(())
+//! ```
+
+mod meter;
+mod pattern;
+pub mod rates;
+pub mod size;
+pub mod vectors;
+
+pub use meter::{Exhausted, Meter};
+pub use pattern::{Pattern, PatternBudget, PatternError};

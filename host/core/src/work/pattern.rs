@@ -1,0 +1,191 @@
+//! Regular expressions that are charged for.
+
+use regex::{Regex, RegexBuilder};
+use regex_automata::nfa::thompson::{NFA, State};
+
+use super::rates::PATTERN_STATE;
+use super::{Exhausted, Meter};
+
+/// How long a pattern may be, in bytes: a class of two bytes such as `\w` stands for hundreds of ranges before anything is
+/// compiled.
+const LONGEST: usize = 4_096;
+
+/// How much a compiled pattern may weigh, in bytes, on any target.
+const MOST_WEIGHT: usize = 1 << 20;
+
+/// How much the patterns of one document may weigh together, in bytes.
+const MOST_TOGETHER: usize = 8 << 20;
+
+/// What each pattern counts at least: what it is searched with takes memory too.
+const LEAST_WEIGHT: usize = 16 << 10;
+
+/// Where compilation is ended, in bytes of memory. It depends on the target, and so lies far beyond [`MOST_WEIGHT`].
+const MOST_MEMORY: usize = 8 << 20;
+
+/// How much a search may remember of the automaton that it builds on the way, in bytes.
+const MOST_CACHE: usize = 512 << 10;
+
+/// A compiled pattern. It is searched for in time linear in the subject, and charged for the worst of it: a subject of `n`
+/// bytes costs `n` times the states of the pattern.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    regex: Regex,
+    states: u64,
+    weight: usize,
+}
+
+/// A text is not a usable pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// It is not a pattern, or has what is not supported (look-around, back-references).
+    #[error("{0}")]
+    Syntax(String),
+    /// It is too long, or too large once it is compiled.
+    #[error("it is longer than {LONGEST} bytes, or larger than {MOST_WEIGHT} bytes once it is compiled")]
+    TooLarge,
+    /// The patterns of the document are too large together.
+    #[error(
+        "the patterns of the document are larger than {MOST_TOGETHER} bytes together, once they are compiled"
+    )]
+    Together,
+}
+
+/// What the patterns of one document may still weigh together. A document of a megabyte has room for ten thousand patterns
+/// that each compile to a megabyte.
+#[derive(Debug)]
+pub struct PatternBudget {
+    left: usize,
+}
+
+impl Default for PatternBudget {
+    fn default() -> Self {
+        Self::of_one_document()
+    }
+}
+
+impl PatternBudget {
+    /// The budget of a document before its first pattern.
+    pub const fn of_one_document() -> Self {
+        Self { left: MOST_TOGETHER }
+    }
+
+    /// Compiles a pattern of the document. What is refused counts as well, since it takes time to find out; once the
+    /// budget is used up nothing is compiled.
+    pub fn compile(&mut self, pattern: &str) -> Result<Pattern, PatternError> {
+        if self.left == 0 {
+            return Err(PatternError::Together);
+        }
+        let compiled = Pattern::compile(pattern);
+        let weight = match &compiled {
+            Ok(pattern) => pattern.weight.max(LEAST_WEIGHT),
+            Err(PatternError::Syntax(_)) => LEAST_WEIGHT,
+            Err(PatternError::TooLarge | PatternError::Together) if pattern.len() > LONGEST => LEAST_WEIGHT,
+            Err(PatternError::TooLarge | PatternError::Together) => 2 * MOST_WEIGHT,
+        };
+        let left = self.left.checked_sub(weight);
+        self.left = left.unwrap_or(0);
+        match left {
+            None if compiled.is_ok() => Err(PatternError::Together),
+            _ => compiled,
+        }
+    }
+}
+
+impl Pattern {
+    /// Compiles a pattern of the `regex` crate's syntax.
+    pub fn compile(pattern: &str) -> Result<Self, PatternError> {
+        if pattern.len() > LONGEST {
+            return Err(PatternError::TooLarge);
+        }
+        let regex =
+            RegexBuilder::new(pattern).size_limit(MOST_MEMORY).dfa_size_limit(MOST_CACHE).build().map_err(
+                |error| match error {
+                    regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
+                    other => PatternError::Syntax(other.to_string()),
+                },
+            )?;
+        let nfa = NFA::new(pattern).map_err(|error| PatternError::Syntax(error.to_string()))?;
+        let weight = nfa.states().iter().map(weight).sum();
+        if weight > MOST_WEIGHT {
+            return Err(PatternError::TooLarge);
+        }
+        Ok(Self { regex, states: nfa.states().len() as u64, weight })
+    }
+
+    /// Whether it matches somewhere in a text.
+    pub fn is_match(&self, text: &str, meter: &Meter) -> Result<bool, Exhausted> {
+        let worst = (text.len() as u64 + 1).saturating_mul(self.states);
+        meter.charge(worst.saturating_mul(PATTERN_STATE))?;
+        Ok(self.regex.is_match(text))
+    }
+
+    /// How many states it has: what a byte of a subject costs.
+    pub const fn states(&self) -> u64 {
+        self.states
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        self.regex.as_str()
+    }
+}
+
+/// About what a state takes, in bytes. The library's own figure depends on the target.
+fn weight(state: &State) -> usize {
+    let held = match state {
+        State::Sparse(sparse) => 8 * sparse.transitions.len(),
+        State::Dense(_) => 4 * 256,
+        State::Union { alternates } => 4 * alternates.len(),
+        _ => 0,
+    };
+    32 + held
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_search_costs_the_subject_times_the_states() {
+        let pattern = Pattern::compile("^a+b$").unwrap();
+        let meter = Meter::of_one_step();
+        assert_eq!(pattern.is_match("aab", &meter), Ok(true));
+        assert_eq!(meter.spent(), 4 * pattern.states());
+        let large = Pattern::compile("[01]*1[01]{300}").unwrap();
+        assert_eq!(large.is_match(&"01".repeat(200_000), &Meter::of_one_step()), Err(Exhausted::Step));
+    }
+
+    #[test]
+    fn what_is_no_usable_pattern_is_refused() {
+        assert!(matches!(Pattern::compile("("), Err(PatternError::Syntax(_))));
+        assert!(matches!(Pattern::compile("(?=a)"), Err(PatternError::Syntax(_))));
+        for large in ["(a{1000}){1000}", "\\w{200}", &"a".repeat(LONGEST + 1)] {
+            assert_eq!(Pattern::compile(large).unwrap_err(), PatternError::TooLarge, "{large:.20}");
+        }
+        assert!(Pattern::compile(&"a".repeat(LONGEST)).is_ok());
+    }
+
+    #[test]
+    fn the_patterns_of_a_document_are_bounded_together() {
+        // A document has room for common patterns by the hundred.
+        let mut budget = PatternBudget::of_one_document();
+        for _ in 0..100 {
+            budget.compile(r"^[\w.+-]+@[\w-]+\.[a-z]{2,}$").unwrap();
+        }
+        let compiles = |pattern: &dyn Fn(usize) -> String| {
+            let mut budget = PatternBudget::of_one_document();
+            let mut compiled = 0;
+            while budget.left > 0 {
+                compiled += 1;
+                let _ = budget.compile(&pattern(compiled));
+            }
+            assert_eq!(budget.compile("a").unwrap_err(), PatternError::Together);
+            compiled
+        };
+        assert!(compiles(&|n| format!("{n}a{{20000}}")) <= 16);
+        assert!(compiles(&|n| format!("{n}(a{{1000}}){{1000}}")) <= 4);
+        assert!(compiles(&|n| format!("{n}(")) <= 512);
+        assert!(compiles(&|n| n.to_string()) <= 512);
+    }
+}

@@ -1,0 +1,59 @@
+//! What work costs, in host fuel. A unit is worth about a nanosecond of one processor core, which is what a unit of
+//! WebAssembly fuel is worth too; `cargo bench --bench host_work` prints each rate against the time that it stands for.
+//!
+//! The figures are part of what a run records: a change of one changes the fuel of every run.
+
+/// One step of work costs no more than this, whatever a run's budget is: about 100 ms of processor time. What would cost
+/// more ends the run as `limit`.
+pub const STEP: u64 = 100_000_000;
+
+/// After about so much work the walker hands control back, so that signals and timers are looked at.
+pub const SLICE: u64 = 4_000_000;
+
+/// Reading, copying, comparing or writing one byte of text.
+pub const BYTE: u64 = 1;
+
+/// Looking at, copying or writing one value, apart from its text. As much as [`size::VALUE`](super::size::VALUE).
+pub const VALUE: u64 = 64;
+
+/// Looking at one value for how deep it nests, or moving past it, without reading it.
+pub const PASS: u64 = 4;
+
+/// Reading one byte of JSON text.
+pub const PARSE_BYTE: u64 = 8;
+
+/// Changing the case of one byte of text, or counting its characters.
+pub const CASE_BYTE: u64 = 4;
+
+/// One step of a lookup that compares keys: a path, an id in an index, a test of a condition.
+pub const LOOKUP: u64 = 32;
+
+/// One byte of a subject against one state of a pattern.
+pub const PATTERN_STATE: u64 = 1;
+
+/// Looking at one keyword of a schema.
+pub const SCHEMA_VISIT: u64 = 128;
+
+/// One comparison while values are sorted, apart from their text.
+pub const SORT_STEP: u64 = 16;
+
+/// Compiling a pattern, apart from its text and its states.
+pub const PATTERN_COMPILE: u64 = 40_000;
+
+/// Reading one byte of the text of a pattern that is compiled.
+pub const PATTERN_COMPILE_BYTE: u64 = 500;
+
+/// Compiling one state of a pattern: a state of a Unicode class, which takes the longest.
+pub const PATTERN_COMPILE_STATE: u64 = 4_000;
+
+/// Passing one task from its making to its commit: its records and events included, its values not.
+pub const TASK: u64 = 4_000;
+
+/// Passing one superstep: its checkpoint included, its values not.
+pub const VISIT: u64 = 2_000;
+
+/// Making what templates read as `node` and `run`.
+pub const CONTEXT: u64 = 1_000;
+
+/// Starting a child run, before anything of it is walked.
+pub const CHILD: u64 = 100_000;

@@ -1,0 +1,139 @@
+//! Counts what a server sends.
+//!
+//! The limit on a response's body is about its content. A server may send far more than that: interim (1xx) responses, of
+//! which any number may come before the final one, extensions of chunks, trailers. None of it is shown to the component,
+//! and all of it is read. So every byte that is read from the connection counts, and there is a bound on all of them.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::send::MAX_HEAD;
+
+/// What a response may have besides its head and its body, apart from half the length that its body may have: chunks that
+/// are not tiny, their sizes and line ends, trailers, an interim response or two.
+const FRAMING: u64 = 64 << 10;
+
+/// How many bytes have been read from one connection, after TLS, and how many may be.
+#[derive(Clone, Debug)]
+pub(super) struct Received {
+    bytes: Arc<AtomicU64>,
+    most: u64,
+}
+
+impl Received {
+    /// Nothing yet. `body` is how long the body of the response may be, in bytes.
+    pub(super) fn for_body_of(body: u64) -> Self {
+        let most = body.saturating_add(body / 2).saturating_add(MAX_HEAD as u64).saturating_add(FRAMING);
+        Self { bytes: Arc::default(), most }
+    }
+
+    /// How many bytes were read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many may be.
+    pub(super) const fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// Whether more came than may be read.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.bytes() > self.most
+    }
+}
+
+/// A connection whose bytes are counted. Once there are too many, reading fails.
+pub(super) struct Counted<S> {
+    stream: S,
+    received: Received,
+}
+
+impl<S> Counted<S> {
+    pub(super) fn new(stream: S, received: &Received) -> Self {
+        Self { stream, received: received.clone() }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.received.is_too_much() {
+            return Poll::Ready(Err(io::Error::other("too many bytes were received")));
+        }
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let count = buffer.filled().len().saturating_sub(before) as u64;
+        self.received.bytes.fetch_add(count, Ordering::Relaxed);
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn reading_fails_once_too_much_has_come() {
+        let received = Received::for_body_of(1000);
+        assert_eq!(received.most(), 1500 + 2 * (64 << 10));
+        let (mut server, client) = tokio::io::duplex(1 << 20);
+        let most = usize::try_from(received.most()).unwrap();
+        server.write_all(&vec![b'x'; most]).await.unwrap();
+        let mut counted = Counted::new(client, &received);
+        counted.read_exact(&mut vec![0; most]).await.unwrap();
+        assert_eq!((received.bytes(), received.is_too_much()), (received.most(), false));
+        server.write_all(b"yy").await.unwrap();
+        let mut rest = [0; 1];
+        counted.read_exact(&mut rest).await.unwrap();
+        assert!(received.is_too_much());
+        counted.read_exact(&mut rest).await.unwrap_err();
+        assert_eq!(received.bytes(), received.most() + 1, "what came too late was not read");
+    }
+
+    #[test]
+    fn a_bound_on_the_largest_body_does_not_overflow() {
+        assert_eq!(Received::for_body_of(u64::MAX).most(), u64::MAX);
+    }
+}

@@ -1,0 +1,43 @@
+//! Every command that reads a graph keeps within bounds, whatever the graph is.
+
+use super::fixture::Fixture;
+use super::offer::{Prepared, Scene, Taken, in_bounds};
+use super::watch;
+
+/// What is done to a graph without running it.
+const COMMANDS: [&[&str]; 8] = [
+    &["validate", "bad.yaml"],
+    &["run", "bad.yaml", "--plan", "--caps", "caps.yaml", "--allow-unsigned"],
+    &["graph", "show", "bad.yaml", "--format", "json"],
+    &["graph", "show", "bad.yaml", "--format", "mermaid"],
+    &["graph", "show", "bad.yaml", "--format", "dot"],
+    &["graph", "show", "bad.yaml", "--format", "svg"],
+    &["graph", "report", "bad.yaml"],
+    &["caps", "suggest", "bad.yaml"],
+];
+/// How these commands may end: as documented, never by a signal or a panic.
+const EXITS: [i32; 8] = [0, 2, 3, 4, 5, 7, 8, 9];
+
+/// Whether there is a graph to read.
+pub(crate) fn reads(fixture: &Fixture) -> bool {
+    fixture.topic == "work" && ["graph", "document"].contains(&fixture.offer.as_str())
+}
+
+/// Gives the fixture's graph to each command.
+pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -> Result<(), String> {
+    let scene = Scene::new(fixture, prepared);
+    let mut wrong = Vec::new();
+    for words in COMMANDS {
+        let ended = watch::within(scene.command(words), &scene.bounds());
+        let of = Taken::of(&ended);
+        (taken.mib, taken.disk) = (taken.mib.max(of.mib), taken.disk.max(of.disk));
+        let outcome = in_bounds(fixture, &ended).and_then(|()| match ended.code {
+            Some(code) if EXITS.contains(&code) => Ok(()),
+            other => Err(format!("it ended with {other:?}, signal {:?}", ended.signal)),
+        });
+        if let Err(why) = outcome {
+            wrong.push(format!("{words:?}: {why}"));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
