@@ -8,10 +8,10 @@
 //! ```
 //! use graph_core::work::{Exhausted, Meter, rates, size};
 //!
-//! let meter = Meter::new(1_000);
+//! let meter = Meter::new(2_000);
 //! meter.charge(rates::VISIT / 4)?;
 //! meter.charge(size::of(&serde_json::json!({"a": [1, 2]})))?;
-//! assert_eq!(meter.charge(1_000), Err(Exhausted::Fuel));
+//! assert_eq!(meter.charge(1_500), Err(Exhausted::Fuel));
 //! # Ok::<(), Exhausted>(())
 //! ```
 
