@@ -23,7 +23,7 @@ fn told(error: &KnowledgeStoreError) -> KnowledgeError {
     match error {
         KnowledgeStoreError::NoWord => KnowledgeError::Invalid(message),
         KnowledgeStoreError::Full { .. } => KnowledgeError::Full(message),
-        KnowledgeStoreError::Foreign(_) | KnowledgeStoreError::Sqlite(_) => {
+        KnowledgeStoreError::Slow | KnowledgeStoreError::Foreign(_) | KnowledgeStoreError::Sqlite(_) => {
             KnowledgeError::Unavailable(message)
         }
     }

@@ -1,11 +1,13 @@
 //! Texts by key that outlast runs: a SQLite file of a project, with an index of their words.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, InterruptHandle, OptionalExtension as _, TransactionBehavior, params};
 
 /// The most entries of a project.
 const MAX_ENTRIES: i64 = 100_000;
@@ -13,8 +15,12 @@ const MAX_ENTRIES: i64 = 100_000;
 const MAX_BYTES: i64 = 256 << 20;
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long one search may take. What it costs to rank entries depends on how often the words occur in all of them.
+const LONGEST_SEARCH: Duration = Duration::from_secs(1);
+/// The most words, and phrases, of a query that count.
+const MAX_TERMS: usize = 32;
 /// Words of an excerpt.
-const EXCERPT_WORDS: i64 = 24;
+const EXCERPT_WORDS: usize = 24;
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 500;
 /// Marks the file as one of these: `ghkn`.
@@ -54,6 +60,9 @@ pub enum KnowledgeStoreError {
     /// A query holds no word.
     #[error("the query holds no word")]
     NoWord,
+    /// A search takes too long.
+    #[error("the search took longer than {} s: ask for fewer words, or for words that fewer entries hold", LONGEST_SEARCH.as_secs())]
+    Slow,
     /// The project holds as much as it may.
     #[error(
         "the project's knowledge is full: {entries} entries and {bytes} bytes; {MAX_ENTRIES} and {MAX_BYTES} are allowed"
@@ -74,6 +83,9 @@ pub enum KnowledgeStoreError {
 
 impl From<rusqlite::Error> for KnowledgeStoreError {
     fn from(error: rusqlite::Error) -> Self {
+        if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
+            return Self::Slow;
+        }
         Self::Sqlite(match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 "another process writes it".to_owned()
@@ -171,23 +183,27 @@ impl KnowledgeStore {
 
     /// Keys with excerpts of the entries below a prefix that hold all words of a query, best first.
     pub fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<(String, String)>> {
-        let words = words(query);
-        if words.is_empty() {
+        let terms = terms(query);
+        if terms.is_empty() {
             return Err(KnowledgeStoreError::NoWord);
         }
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT entries.key, snippet(words, 0, '', '', ' … ', ?4) FROM words JOIN entries ON entries.id = words.rowid
+            let _limit = TimeLimit::set(connection.get_interrupt_handle(), LONGEST_SEARCH)?;
+            // Excerpts are not SQLite's: `snippet` takes time with the square of the hits in one entry.
+            let mut ranked = connection.prepare_cached(
+                "SELECT entries.id, entries.key FROM words JOIN entries ON entries.id = words.rowid
                  WHERE words MATCH ?1 AND substr(entries.key, 1, length(?2)) = ?2
                  ORDER BY bm25(words), entries.key LIMIT ?3",
             )?;
-            let rows = statement.query_map(params![words, prefix, limit, EXCERPT_WORDS], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            let mut text = connection.prepare_cached("SELECT text FROM entries WHERE id = ?1")?;
+            let found = ranked.query_map(params![matching(&terms), prefix, limit], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
             })?;
             let mut hits = Vec::new();
-            for row in rows {
-                let (key, excerpt) = row?;
-                hits.push((key, one_line(&excerpt)));
+            for row in found {
+                let (id, key) = row?;
+                let text: String = text.query_row([id], |row| row.get(0))?;
+                hits.push((key, excerpt(&text, &terms)));
             }
             Ok(hits)
         })
@@ -207,31 +223,87 @@ impl KnowledgeStore {
     }
 }
 
-/// A query of FTS5 that asks for all words of a text, and for those in double quotes one behind the other. Nothing in
-/// the text is an operator.
-fn words(text: &str) -> String {
-    let mut asked = Vec::new();
-    for (at, part) in text.split('"').enumerate() {
+/// Interrupts what a connection does once it has taken too long, as long as this is kept.
+struct TimeLimit {
+    done: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl TimeLimit {
+    fn set(connection: InterruptHandle, time: Duration) -> Result<Self> {
+        let (done, waits) = mpsc::channel();
+        let watch = move || {
+            // Ends earlier once the other side is gone.
+            if waits.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                connection.interrupt();
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("knowledge-search".to_owned())
+            .spawn(watch)
+            .map_err(|error| KnowledgeStoreError::Sqlite(format!("no thread can be started: {error}")))?;
+        Ok(Self { done: Some(done), thread: Some(thread) })
+    }
+}
+
+impl Drop for TimeLimit {
+    fn drop(&mut self) {
+        // Waited for, so that what the connection does next is not interrupted.
+        self.done = None;
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// What a query asks for: each word of it, and those in double quotes one after the other. Nothing in the text is an
+/// operator.
+fn terms(query: &str) -> Vec<Vec<&str>> {
+    let mut terms: Vec<Vec<&str>> = Vec::new();
+    for (at, part) in query.split('"').enumerate() {
         let found =
             part.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty());
         if at % 2 == 1 {
-            let phrase: Vec<_> = found.collect();
-            if !phrase.is_empty() {
-                asked.push(format!("\"{}\"", phrase.join(" ")));
-            }
+            terms.push(found.collect());
         } else {
-            asked.extend(found.map(|word| format!("\"{word}\"")));
+            terms.extend(found.map(|word| vec![word]));
         }
     }
-    asked.join(" ")
+    let mut kept: Vec<Vec<&str>> = Vec::new();
+    for term in terms {
+        if kept.len() < MAX_TERMS && !term.is_empty() && !kept.contains(&term) {
+            kept.push(term);
+        }
+    }
+    kept
 }
 
-/// A text on one line, cut to the length of an excerpt.
-fn one_line(text: &str) -> String {
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// A query of FTS5 for entries that hold all terms.
+fn matching(terms: &[Vec<&str>]) -> String {
+    terms.iter().map(|term| format!("\"{}\"", term.join(" "))).collect::<Vec<_>>().join(" ")
+}
+
+/// Some words of a text around the first one that was looked for, on one line; its beginning where that is written
+/// otherwise, with other accents for example.
+fn excerpt(text: &str, terms: &[Vec<&str>]) -> String {
+    let wanted: Vec<String> = terms.iter().flatten().map(|word| word.to_lowercase()).collect();
+    let is_hit = |piece: &str| {
+        piece
+            .split(|character: char| !character.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .any(|word| wanted.contains(&word.to_lowercase()))
+    };
+    let hit = text.split_whitespace().position(is_hit).unwrap_or(0);
+    let from = hit.saturating_sub(EXCERPT_WORDS / 3);
+    let mut words = text.split_whitespace().skip(from);
+    let shown = words.by_ref().take(EXCERPT_WORDS).collect::<Vec<_>>().join(" ");
+    let before = if from > 0 { "… " } else { "" };
+    let after = if words.next().is_some() { " …" } else { "" };
+    cut(format!("{before}{shown}{after}"))
+}
+
+/// A line cut to the length of an excerpt.
+fn cut(mut line: String) -> String {
     if line.len() > MAX_EXCERPT {
-        let end = (0..=MAX_EXCERPT).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
-        line.truncate(end);
+        line.truncate(line.floor_char_boundary(MAX_EXCERPT));
     }
     line
 }
@@ -281,6 +353,34 @@ mod tests {
         }
         assert_eq!(keys("", "fox OR note"), Vec::<String>::new(), "`OR` is a word");
         assert_eq!(store.search("", " *\"' ", 10), Err(KnowledgeStoreError::NoWord));
+    }
+
+    #[test]
+    fn an_excerpt_is_around_the_first_hit() {
+        let (_folder, store) = store();
+        let text = format!("{}the\n needle, {}", "hay ".repeat(100), "straw ".repeat(100));
+        store.put("a", &text).unwrap();
+        store.put("b", &"x".repeat(600)).unwrap();
+        let found = store.search("", "Needle \"needle straw\"", 10).unwrap();
+        let (before, after) = ("hay ".repeat(7), " straw".repeat(15));
+        assert_eq!(found, [("a".to_owned(), format!("… {before}the needle,{after} …"))]);
+        assert_eq!(store.search("", &"x".repeat(600), 1).unwrap()[0].1.len(), MAX_EXCERPT);
+    }
+
+    #[test]
+    fn a_search_ends_whatever_is_stored() {
+        let (_folder, store) = store();
+        let text = "a b c d e f g h i j ".repeat(2_500);
+        for number in 0..400 {
+            store.put(&format!("k{number}"), &text).unwrap();
+        }
+        let began = std::time::Instant::now();
+        let query = "a b c d e f g h i j \"a b\" \"b c\" \"c d\" \"d e\" \"e f\" \"f g\" \"g h\" \"h i\"";
+        let found = store.search("", query, 100);
+        assert!(began.elapsed() < 5 * LONGEST_SEARCH, "{:?}", began.elapsed());
+        assert!(found == Err(KnowledgeStoreError::Slow) || found.is_ok_and(|hits| hits.len() == 100));
+        // What was interrupted leaves nothing behind, and what ended in time interrupts nothing later.
+        assert_eq!(store.get("k1").unwrap().as_deref(), Some(text.as_str()));
     }
 
     #[test]
