@@ -20,6 +20,30 @@ pub(super) const SOURCES: [&str; 5] = ["all", "project", "user", "installed", "s
 /// How many items that cannot be used are named.
 const MOST_WARNINGS: usize = 5;
 
+/// What is kept of an item that fits: not its text, which may be megabytes long, and there may be thousands of items.
+struct Found {
+    score: u64,
+    id: String,
+    space: Space,
+    title: Option<String>,
+    description: Option<String>,
+    snippet: String,
+}
+
+impl Found {
+    fn of(score: u64, id: String, space: Space, item: &Searched, query: &SearchQuery) -> Self {
+        let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let (title, description) = (filled(&item.title), filled(&item.description));
+        Self { score, id, space, title, description, snippet: query.snippet(item) }
+    }
+}
+
+/// Sorts what was found, the best first and of equals in order of ids, and keeps at most so many.
+fn keep_best(found: &mut Vec<Found>, most: usize) {
+    found.sort_by(|one, other| (other.score, &one.id).cmp(&(one.score, &other.id)));
+    found.truncate(most);
+}
+
 impl Primaries {
     /// The items that fit best, the best first; of equals, in order of ids. What cannot be used is left out, and named in
     /// a warning.
@@ -45,6 +69,8 @@ impl Primaries {
         let query = SearchQuery::new(text, &named);
         let mut left_out = Vec::new();
         let mut found = Vec::new();
+        let mut total = 0_u64;
+        let most = usize::try_from(limit.min(MOST_RESULTS)).unwrap_or(usize::MAX);
         let item_type = request.item_type;
         for file in self.texts.places.list(item_type) {
             if !is_from(file.space, source)
@@ -57,7 +83,11 @@ impl Primaries {
             match self.searched(item_type, file) {
                 Ok(item) => {
                     if let Some(score) = query.score(&item) {
-                        found.push((score, id, space, item));
+                        total += 1;
+                        found.push(Found::of(score, id, space, &item, &query));
+                        if found.len() > 2 * most {
+                            keep_best(&mut found, most);
+                        }
                     }
                 }
                 Err(reason) => left_out.push(format!("the search leaves out `{id}`: {reason}")),
@@ -68,20 +98,17 @@ impl Primaries {
         if more > 0 {
             warnings.push(format!("the search leaves out {more} more items"));
         }
-        found.sort_by(|one, other| (other.0, &one.1).cmp(&(one.0, &other.1)));
-        let total = found.len();
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        keep_best(&mut found, most);
         let results: Vec<_> = found
             .into_iter()
-            .take(limit)
-            .map(|(score, id, space, item)| {
+            .map(|found| {
                 json!({
-                    "item_id": id,
-                    "title": (!item.title.is_empty()).then_some(&item.title),
-                    "description": (!item.description.is_empty()).then_some(&item.description),
-                    "snippet": query.snippet(&item),
-                    "score": score,
-                    "space": space,
+                    "item_id": found.id,
+                    "title": found.title,
+                    "description": found.description,
+                    "snippet": found.snippet,
+                    "score": found.score,
+                    "space": found.space,
                 })
             })
             .collect();
