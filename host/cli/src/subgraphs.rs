@@ -8,12 +8,18 @@ use graph_core::capability::Manifest;
 use graph_core::graph::{Graph, ItemType, Primary};
 use graph_core::trust::TrustStore;
 use graph_core::walker::{Graphs, cycles, named};
+use graph_core::work::size;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
 use crate::graph_file::GraphFile;
 use crate::items::{Found, Places};
 use crate::output::printable;
 use crate::project;
+
+/// What the documents of all graphs that a graph may start can take up together, as [`size::of`] measures it. Each document
+/// has limits of its own, and all of them are in memory at one time.
+const MOST: u64 = 256 << 20;
 
 /// The graphs that a graph may start, by item id without versions.
 #[derive(Debug, Default)]
@@ -24,6 +30,8 @@ pub struct Subgraphs {
     pub files: BTreeMap<String, GraphFile>,
     /// What cannot be used, though a template might name it.
     pub warnings: Vec<String>,
+    /// What their documents take up together.
+    size: u64,
 }
 
 impl Subgraphs {
@@ -51,7 +59,7 @@ impl Subgraphs {
                 let child = match found.graphs.get(&id) {
                     Some(known) => Arc::clone(known),
                     None => match places.find(&id) {
-                        Ok(Found::Graph { path }) => found.add(&id, GraphFile::read(&path, &id, trust)?),
+                        Ok(Found::Graph { path }) => found.add(&id, GraphFile::read(&path, &id, trust)?)?,
                         // Components, and what is not there, are the preflight's business.
                         Ok(Found::Component { .. }) | Err(_) => continue,
                     },
@@ -68,7 +76,7 @@ impl Subgraphs {
                 }
                 match GraphFile::read(&path, &id, trust) {
                     Ok(file) => {
-                        found.add(&id, file);
+                        found.add(&id, file)?;
                         waiting.push(id);
                     }
                     Err(error) => found.warnings.push(format!(
@@ -81,11 +89,22 @@ impl Subgraphs {
         }
     }
 
-    fn add(&mut self, id: &str, file: GraphFile) -> Arc<Graph> {
+    fn add(&mut self, id: &str, file: GraphFile) -> Result<Arc<Graph>> {
         let graph = Arc::clone(&file.graph);
+        self.size = self.size.saturating_add(size::of(&graph.document));
+        if self.size > MOST {
+            let message = format!(
+                "the graphs that this graph may start take up more than {} MiB together: {} were read, the last one is `{}`",
+                MOST >> 20,
+                self.graphs.len() + 1,
+                printable(id)
+            );
+            return Err(Error::new(Exit::Limit, "limit", message)
+                .help("name fewer graphs, or permit fewer of them in the manifest"));
+        }
         self.graphs.insert(id.to_owned(), Arc::clone(&graph));
         self.files.insert(id.to_owned(), file);
-        graph
+        Ok(graph)
     }
 }
 
