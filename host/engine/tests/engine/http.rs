@@ -290,6 +290,40 @@ async fn what_is_too_much_ends() {
 }
 
 #[tokio::test]
+async fn every_byte_that_a_server_sends_counts() {
+    const EARLY: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    fn interim(_: &str) -> Vec<u8> {
+        [EARLY.repeat(1000).into_bytes(), ok("")].concat()
+    }
+    fn interim_alone(_: &str) -> Vec<u8> {
+        EARLY.repeat((12 << 20) / EARLY.len()).into_bytes()
+    }
+    fn tiny_chunks(_: &str) -> Vec<u8> {
+        format!("{CHUNKED}{}", "1\r\na\r\n".repeat(2 << 20)).into_bytes()
+    }
+    let first = server(interim).await;
+    let node = granted(vec![rule("local.test", first.port)], Vec::new());
+    let params = fetch(&format!("http://local.test:{}/", first.port));
+    let report = call(&node, params.clone()).await;
+    assert_eq!(value(&report)["body"], json!("hello"));
+    let received = (1000 * EARLY.len() + ok("").len()) as u64;
+    assert_eq!(report.journal[0].result.0["received"], json!(received));
+    assert!(report.journal[0].host_use().bytes > received);
+    let again = replay(&node, &params, report.journal.clone()).await;
+    assert_eq!((again.result, again.difference), (report.result, None));
+    let within = TaskLimits { bytes: received, ..limits() };
+    assert_eq!(call_within(&node, &params, within).await.classification, Classification::HostLimit);
+    for answer in [interim_alone as fn(&str) -> Vec<u8>, tiny_chunks] {
+        let server = server(answer).await;
+        let node = granted(vec![rule("local.test", server.port)], Vec::new());
+        let report = call(&node, fetch(&format!("http://local.test:{}/", server.port))).await;
+        assert_eq!(failure(&report).0, Category::Limit, "{:?}", report.result);
+        assert!(report.journal[0].host_use().bytes > limits().response_body);
+    }
+}
+
+#[tokio::test]
 async fn a_slow_server_costs_time_and_no_fuel() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
