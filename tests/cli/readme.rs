@@ -3,7 +3,7 @@
 //! A `console` block is a session: `$ ` begins a command, the lines below it are what it prints. `[..]` stands for
 //! anything within a line, a line `...` for any lines, and `# exits with N` says how it ends. Blocks under
 //! `<!-- file: NAME -->` are files that the sessions use. A block under `<!-- not run: WHY -->` is not run, one under
-//! `<!-- slow: WHY -->` only where `README_SLOW` is set.
+//! `<!-- slow: WHY -->` only with `FULL=1`.
 
 use std::path::Path;
 use std::process::Command;
@@ -115,6 +115,7 @@ fn commands_do_what_the_readme_says() {
     std::fs::copy(repository.join("Cargo.lock"), folder.path().join("Cargo.lock")).unwrap();
     let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let is_full = std::env::var_os("FULL").is_some_and(|full| !full.is_empty());
     let mut ran = 0;
     for block in blocks(README) {
         let mark = block.mark.unwrap_or_default();
@@ -123,8 +124,8 @@ fn commands_do_what_the_readme_says() {
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, block.lines.join("\n") + "\n").unwrap();
         }
-        let slow = mark.starts_with("slow:") && std::env::var_os("README_SLOW").is_none();
-        if block.language != "console" || mark.starts_with("not run:") || slow {
+        let is_left_out = mark.starts_with("not run:") || (mark.starts_with("slow:") && !is_full);
+        if block.language != "console" || is_left_out {
             continue;
         }
         for step in steps(&block.lines) {

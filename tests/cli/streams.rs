@@ -383,10 +383,10 @@ fn a_watcher_is_shown_what_the_run_itself_shows() {
     // But for the first line, which tells of components and signatures, how graphs inside take turns, and that a busy
     // machine compiles slowly.
     let told = |text: &str| {
-        let mut lines: Vec<_> = text.lines().skip(1).map(|line| line.trim_end().to_owned()).collect();
         let of_both =
-            |line: &str| !["  inside:", "warning:", "compiling "].iter().any(|head| line.starts_with(head));
-        lines.retain(|line| of_both(line));
+            |line: &&str| !["  inside:", "warning:", "compiling "].iter().any(|head| line.starts_with(head));
+        let lines = text.lines().filter(of_both).skip(1);
+        let mut lines: Vec<_> = lines.map(|line| line.trim_end().to_owned()).collect();
         lines.sort();
         lines
     };

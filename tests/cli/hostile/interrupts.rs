@@ -19,8 +19,8 @@ const CANCELLED: i32 = 130;
 /// The signal of Ctrl-C.
 const INTERRUPT: i32 = 2;
 
-/// What is drawn by lot: which fixtures, and when Ctrl-C is pressed. `HOSTILE_SEED` is a number, or `random`; each seed
-/// draws the same every time. `FULL=1` takes every fixture.
+/// What is drawn by lot: which fixtures are repeated or interrupted, and when Ctrl-C is pressed. `SEED` is a number, or
+/// `random`; each seed draws the same every time. `FULL=1` takes every fixture, and so does `HOSTILE` of those it names.
 pub(crate) struct Draw {
     seed: u64,
     full: bool,
@@ -28,13 +28,13 @@ pub(crate) struct Draw {
 
 impl Draw {
     pub(crate) fn from_environment() -> Self {
-        let seed = match std::env::var("HOSTILE_SEED").as_deref() {
+        let seed = match std::env::var("SEED").as_deref() {
             Err(_) => 11,
             Ok("random") => RandomState::new().build_hasher().finish(),
-            Ok(seed) => seed.parse().expect("HOSTILE_SEED is a number or `random`"),
+            Ok(seed) => seed.parse().expect("SEED is a number or `random`"),
         };
-        println!("HOSTILE_SEED={seed} draws the same fixtures and moments");
-        Self { seed, full: is_full() }
+        println!("SEED={seed} draws the same fixtures and moments");
+        Self { seed, full: is_full() || is_set("HOSTILE") }
     }
 
     /// A share between 0 and 1 that follows from the seed, a fixture and what it is for.
@@ -43,6 +43,11 @@ impl Draw {
         let digest = graph_core::digest::Digest::of_bytes(text.as_bytes()).hex();
         let number = u32::from_str_radix(&digest[..8], 16).unwrap();
         f64::from(number) / f64::from(u32::MAX)
+    }
+
+    /// Whether a fixture is in a sample of one in four.
+    pub(crate) fn is_one_in_four(&self, fixture: &Fixture) -> bool {
+        self.full || self.share(fixture, "repeated") < 0.25
     }
 
     /// The fixtures that are drawn: some that make work for the host, which are made to take long, and some of the others.
@@ -59,7 +64,11 @@ impl Draw {
 
 /// Whether everything is wanted, however long it takes.
 pub(crate) fn is_full() -> bool {
-    std::env::var_os("FULL").is_some()
+    is_set("FULL")
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
 /// Sees how long a fixture takes, then offers it again and presses Ctrl-C at some moment in between.

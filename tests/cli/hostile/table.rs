@@ -41,7 +41,7 @@ fn page(fixtures: &[Fixture]) -> String {
          `tests/cli/hostile.rs` (`cargo test --release --workspace -- hostile`), which also checks for each of them: the host ends by itself, in\n\
          time, and within limits of memory (children included) and disk; no checkpoint advances; a healthy run next to it completes; nothing\n\
          is left behind in temporary folders, projects or the process table; and, for the rows marked with ↻, that offering them a hundred\n\
-         more times in one process takes no more memory. Ctrl-C is pressed at a random moment of a sample of them (`HOSTILE_SEED` draws\n\
+         more times in one process takes no more memory. Ctrl-C is pressed at a random moment of a sample of them (`SEED` draws\n\
          another sample, `FULL=1` takes all): the process ends within a second of processor time, and the run verifies.\n\
          This page is generated from the files: `HOSTILE_UPDATE=1` writes it again.\n",
     );

@@ -1,4 +1,7 @@
-//! Calls every part of `graph-core`, so that nothing of it is left out of the module whose imports are counted.
+//! Calls every part of `graph-core`, so that nothing of it is left out of the module whose imports are counted; and walks
+//! graphs, so that the results of the module can be compared with those of native code.
+
+pub mod vectors;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,16 +48,15 @@ fn documents(text: &str, manifest: &Manifest, now: Timestamp) -> usize {
     }
 }
 
-/// A driver in small: each task answers with its params, each record is signed, and checked as a store's would be.
-fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
-    let graph = Arc::new(graph);
-    let inputs = Arc::new(Value::Null);
-    let setup = Setup {
+/// What a new run of a graph is told.
+fn setup(graph: &Graph, inputs: Value, manifest: Manifest) -> Setup {
+    let inputs = Arc::new(inputs);
+    Setup {
         identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
-        seed: Setup::default_seed(&graph, &inputs),
+        seed: Setup::default_seed(graph, &inputs),
         inputs,
         initial_state: serde_json::Map::new(),
-        manifest: Arc::new(manifest.clone()),
+        manifest: Arc::new(manifest),
         graphs: Arc::default(),
         hooks: Arc::default(),
         pins: graph.digest,
@@ -62,7 +64,13 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
         durability: graph.durability,
         max_steps: None,
         max_concurrency: None,
-    };
+    }
+}
+
+/// A driver in small: each task answers with its params, each record is signed, and checked as a store's would be.
+fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
+    let graph = Arc::new(graph);
+    let setup = setup(&graph, Value::Null, manifest.clone());
     let key = SigningKey::from_seed(&[7; 32]);
     let mut chain = record::ChainVerifier::new(key.verifying_key());
     let (walked, mut kept) = (graph.digest, Vec::new());

@@ -32,7 +32,8 @@ use self::real::Real;
 use self::value::{V, text};
 use crate::document;
 
-/// How many cases a release build runs where `MODEL_CASES` says nothing; others run a fraction.
+/// How many cases a release build runs: ten times as many with `FULL=1`, and as many as `MODEL_CASES` says where that is
+/// set. Debug builds run a fraction.
 const CASES: u32 = 10_000;
 
 /// The rules that random cases must come upon, each in at least this many of 10,000: about a third of what they do.
@@ -227,7 +228,12 @@ fn difference(
 #[test]
 fn the_walker_agrees_with_a_naive_model() {
     let cases = std::env::var("MODEL_CASES").ok().and_then(|cases| cases.parse().ok());
-    let cases = cases.unwrap_or(if cfg!(debug_assertions) { CASES / 40 } else { CASES });
+    let is_full = std::env::var_os("FULL").is_some_and(|full| !full.is_empty());
+    let cases = cases.unwrap_or(match (cfg!(debug_assertions), is_full) {
+        (true, _) => CASES / 40,
+        (false, false) => CASES,
+        (false, true) => CASES * 10,
+    });
     let config = Config { cases, failure_persistence: None, max_shrink_time: 20_000, ..Config::default() };
     let outgrown = Cell::new(0);
     let reached: RefCell<BTreeMap<&'static str, u32>> = RefCell::default();
