@@ -28,24 +28,42 @@ impl Digest {
 
     /// The 64 hexadecimal digits without the `sha256:` prefix, as in-toto writes it.
     pub fn hex(&self) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = String::with_capacity(64);
-        for byte in self.0 {
-            text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            text.push(char::from(DIGITS[usize::from(byte & 15)]));
-        }
-        text
+        self.text().as_str()[PREFIX.len()..].to_owned()
     }
 
     /// The first twelve hexadecimal digits: enough to tell digests apart in a listing, never to compare them.
     pub fn short(&self) -> String {
         self.hex()[..12].to_owned()
     }
+
+    /// The text form without an allocation: a record has many digests.
+    fn text(&self) -> Text {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; LENGTH];
+        text[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
+        for (pair, byte) in text[PREFIX.len()..].chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        Text(text)
+    }
+}
+
+const PREFIX: &str = "sha256:";
+const LENGTH: usize = PREFIX.len() + 64;
+
+/// The text form of a digest: ASCII only.
+struct Text([u8; LENGTH]);
+
+impl Text {
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str(self.text().as_str())
     }
 }
 
@@ -64,7 +82,7 @@ impl FromStr for Digest {
     type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hex = text.strip_prefix("sha256:").unwrap_or(text).as_bytes();
+        let hex = text.strip_prefix(PREFIX).unwrap_or(text).as_bytes();
         if hex.len() != 64 {
             return Err(ParseDigestError);
         }
@@ -83,7 +101,7 @@ impl FromStr for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(self.text().as_str())
     }
 }
 

@@ -241,8 +241,10 @@ impl RunLimits {
 #[serde(deny_unknown_fields)]
 pub struct HostUse {
     /// Calls, those of called components included.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
     /// Requests and results as the journal has them, in bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
     /// Fuel of the host's own work: see [`work`](crate::work).
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -314,7 +314,7 @@ impl Channels {
                 }
                 Change::Set(value) => {
                     told.push(ChannelChange { channel: channel.clone(), appended: None });
-                    self.set(&channel, reducer, value, version);
+                    self.set_sized(&channel, reducer, value, size, version);
                 }
             }
         }
@@ -417,6 +417,12 @@ impl Channels {
     }
 
     fn set(&mut self, channel: &str, reducer: Reducer, value: Value, version: u64) {
+        let size = size_of(channel, &value);
+        self.set_sized(channel, reducer, value, size, version);
+    }
+
+    /// Sets a channel to a value whose size is known ([`size_of`]).
+    fn set_sized(&mut self, channel: &str, reducer: Reducer, value: Value, size: u64, version: u64) {
         let stamp = (reducer != Reducer::Untracked).then(|| {
             let stored = ChannelValue {
                 channel: channel.to_owned(),
@@ -428,7 +434,6 @@ impl Channels {
             self.unpersisted.insert(channel.to_owned(), vec![stored]);
             ChannelStamp { base: version, digest, version }
         });
-        let size = size_of(channel, &value);
         self.insert(channel.to_owned(), Slot { reducer, value, size, stamp });
     }
 

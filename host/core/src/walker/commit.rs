@@ -457,11 +457,11 @@ impl Walker {
                     },
                     fuel: task.used.fuel,
                     host: task.used.host,
-                    item: task.dispatch.as_ref().map(|dispatch| dispatch.item_id.to_string()),
+                    item: task.dispatch.as_ref().map(|dispatch| String::from(&*dispatch.item_id)),
                     journal: task.told.journal.clone(),
                     micros: task.used.micros,
                     node: node.name.clone(),
-                    task: task.id.to_string(),
+                    task: String::from(&*task.id),
                 });
             }
         }

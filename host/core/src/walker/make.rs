@@ -129,16 +129,16 @@ impl Walker {
         if let Some((active, items)) = &mut making.items {
             if let Some(item) = items.next() {
                 let meter = self.meter(0);
-                let node = self.graph.node(active.node);
+                let graph = Arc::clone(&self.graph);
+                let node = graph.node(active.node);
                 let (ordinal, place) = (making.superstep.tasks.len(), making.superstep.activated.len());
                 let mut task = self.new_task(making.superstep.number, ordinal, place);
                 task.warnings = std::mem::take(&mut making.raised);
                 let bound = self.make_item_task(&mut task, node, active, item, &meter);
-                let name = node.name.clone();
                 making.superstep.tasks.push(task);
                 self.count_work(&meter);
-                bound.map_err(|exhausted| self.exhausted(exhausted, Some(name.clone())))?;
-                return self.check_fan_out(&making.superstep, name).map(|()| true);
+                bound.map_err(|exhausted| self.exhausted(exhausted, Some(node.name.clone())))?;
+                return self.check_fan_out(&making.superstep, &node.name).map(|()| true);
             }
             if let Some((active, _)) = making.items.take() {
                 Self::close(&mut making.superstep, active);
@@ -236,16 +236,16 @@ impl Walker {
         if let Some(exhausted) = exhausted {
             return Err(self.exhausted(exhausted, Some(node.name.clone())));
         }
-        self.check_fan_out(&making.superstep, node.name.clone())
+        self.check_fan_out(&making.superstep, &node.name)
     }
 
-    fn check_fan_out(&self, superstep: &Superstep, node: String) -> Result<(), Reached> {
+    fn check_fan_out(&self, superstep: &Superstep, node: &str) -> Result<(), Reached> {
         if superstep.tasks.len() as u64 <= self.graph.max_fan_out {
             return Ok(());
         }
         let (number, most) = (superstep.number, self.graph.max_fan_out);
         let message = format!("superstep {number} has more than {most} tasks, its `max_fan_out`");
-        Err((LimitCode::MaxFanOut, limit(Some(node), message)))
+        Err((LimitCode::MaxFanOut, limit(Some(node.to_owned()), message)))
     }
 
     /// The activation has all its tasks.

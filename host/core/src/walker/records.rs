@@ -126,7 +126,7 @@ impl Walker {
             run: self.setup.identity.record_run().to_owned(),
             sequence: last.sequence,
             steps: task.used.steps,
-            task: task.id.to_string(),
+            task: String::from(&*task.id),
             warnings: task.warnings.clone(),
         });
         self.persist(record, fx);
@@ -336,7 +336,7 @@ impl Walker {
                 settled,
                 steps,
             };
-            tasks.insert(task.to_string(), used);
+            tasks.insert(String::from(&**task), used);
         }
         tasks
     }

@@ -71,8 +71,10 @@ impl Walker {
         if node_failure(node, superstep, place).is_some() {
             return Ok(());
         }
+        let before = meter.spent();
         let list = list_of(foreach, &superstep.tasks[active.tasks.clone()], meter)?;
-        superstep.held = superstep.held.saturating_add(size::of(&list));
+        // It was charged for its size.
+        superstep.held = superstep.held.saturating_add(meter.spent() - before);
         if !node.assign.is_empty() {
             let assigned = match self.assign(node, active, None, &list, warnings, meter) {
                 Ok(assigned) => Ok(assigned),
@@ -184,6 +186,7 @@ fn last_error(node: &Node, failure: &Failure) -> Value {
 /// The results of a `foreach`'s items, in their order.
 fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Exhausted> {
     let skips = foreach.on_item_error == OnItemError::Skip;
+    meter.charge(size::VALUE)?;
     let kept = tasks.iter().filter(|task| !(skips && matches!(task.state, TaskState::Handled(_))));
     kept.map(|task| size::copy(item_result(&task.state), meter)).collect::<Result<_, _>>().map(Value::Array)
 }

@@ -37,9 +37,12 @@ pub fn charge(value: &Value, meter: &Meter) -> Result<(), Exhausted> {
         }
         Value::Object(fields) => {
             meter.charge(of_map(fields.len()))?;
-            fields.iter().try_for_each(|(key, field)| {
-                meter.charge(key.len() as u64)?;
-                charge(field, meter)
+            fields.iter().try_for_each(|(key, field)| match field {
+                Value::Array(_) | Value::Object(_) => {
+                    meter.charge(key.len() as u64)?;
+                    charge(field, meter)
+                }
+                simple => meter.charge(key.len() as u64 + of(simple)),
             })
         }
     }
