@@ -13,6 +13,7 @@ mod hooks;
 mod hostile;
 mod interrupted;
 mod items;
+mod long_runs;
 mod making;
 mod nested;
 mod not_json;

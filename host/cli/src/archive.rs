@@ -14,13 +14,16 @@
 //!    the signature of the host that wrote the file over that digest, if it is the host that made the run.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read as _, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, Write};
 use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, Record, RecordKind, SignedRecord, ValueKind};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
-use graph_store::{CheckpointStore, MemoryStore, NewRun, Numbered, RunRow, Snapshot, Upkeep};
+use graph_store::{
+    CheckpointStore, ImportError, NewRun, Numbered, Options, RunRow, Snapshot, SqliteStore, Upkeep,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,10 +36,10 @@ const VERSION: u32 = 2;
 /// The first version: it leaves earlier pauses out, and entries are numbered anew.
 const WITHOUT_NUMBERS: u32 = 1;
 const DOMAIN: &str = "graph-host/export/v1";
-/// Records that are read at a time.
-const PAGE: usize = 256;
 /// The longest line that is read, in bytes: a checkpoint with all its values, or a text.
 const LONGEST_LINE: u64 = 1 << 30;
+/// All texts of a run together, in bytes: they are held until the run is stored.
+const LARGEST_TEXTS: u64 = 1 << 30;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -136,24 +139,31 @@ pub fn write(
     }
     let told = Told::of(store, &row.run_id)?;
     let mut records = 0;
-    let mut record = |record: &SignedRecord| {
+    let mut record = |record: &SignedRecord, before: Option<u64>| {
         records += 1;
-        writer.line(&Line::Record(Box::new(record_line(record, told.numbers.get(&record.digest).copied()))))
+        writer.line(&Line::Record(Box::new(record_line(record, before))))
     };
     for namespace in &namespaces {
-        let mut pauses = told.pauses.iter().filter(|pause| pause.namespace == *namespace).peekable();
+        let mut pauses = told.pauses.get(namespace).into_iter().flatten().copied().peekable();
+        let pause = |before: u64, record: &mut dyn FnMut(&SignedRecord, Option<u64>) -> Result<()>| {
+            let found = store.history(&row.run_id, before, 1)?.pop();
+            match found.filter(|found| found.before == before) {
+                Some(found) => record(&found.record, Some(before)),
+                None => Err(Error::integrity(format!("entry {before} of run {} is gone", row.run_id))),
+            }
+        };
         runs::each_checkpoint_in(store, &row.run_id, namespace, |checkpoint| {
-            while let Some(pause) = pauses.next_if(|pause| pause.sequence < checkpoint.sequence) {
-                record(pause)?;
+            while let Some((_, before)) = pauses.next_if(|(sequence, _)| *sequence < checkpoint.sequence) {
+                pause(before, &mut record)?;
             }
-            record(checkpoint)
+            record(checkpoint, told.before(&checkpoint.digest))
         })?;
-        pauses.try_for_each(&mut record)?;
-        for pending in store.pending(&row.run_id, namespace)? {
-            if !told.numbers.contains_key(&pending.digest) {
-                record(&pending)?;
-            }
+        for (_, before) in pauses {
+            pause(before, &mut record)?;
         }
+        runs::each_pending(store, &row.run_id, namespace, |pending| {
+            if told.before(&pending.digest).is_none() { record(&pending, None) } else { Ok(()) }
+        })?;
     }
     let (lines, digest) = (writer.lines, writer.digest.clone().finish());
     let own = row.key == identity.id();
@@ -166,34 +176,39 @@ pub fn write(
     Ok(records)
 }
 
-/// A run's history.
+/// Where the records of a run's history are in it.
 #[derive(Default)]
 struct Told {
-    /// How many entries come before those of a record, by its digest.
-    numbers: BTreeMap<Digest, u64>,
-    /// Status records, in order.
-    pauses: Vec<SignedRecord>,
+    /// By the first half of a record's digest, in order: how many entries come before its own.
+    numbers: Vec<(u128, u64)>,
+    /// Status records by namespace, in order: the checkpoint that each is under, and how many entries come before.
+    pauses: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 impl Told {
     fn of(store: &dyn CheckpointStore, run: &str) -> Result<Self> {
         let mut told = Self::default();
-        let mut after = 0;
-        loop {
-            let page = store.history(run, after, PAGE)?;
-            let count = page.len();
-            for Numbered { before, record } in page {
-                after = before.saturating_add(record.events);
-                told.numbers.insert(record.digest, before);
-                if record.kind == RecordKind::Status {
-                    told.pauses.push(record);
-                }
+        runs::each_of_history(store, run, 0, |Numbered { before, record }| {
+            told.numbers.push((half(&record.digest), before));
+            if record.kind == RecordKind::Status {
+                told.pauses.entry(record.namespace).or_default().push((record.sequence, before));
             }
-            if count < PAGE {
-                return Ok(told);
-            }
-        }
+            Ok(())
+        })?;
+        told.numbers.sort_unstable();
+        Ok(told)
     }
+
+    fn before(&self, digest: &Digest) -> Option<u64> {
+        let place = self.numbers.binary_search_by_key(&half(digest), |(half, _)| *half).ok()?;
+        self.numbers.get(place).map(|(_, before)| *before)
+    }
+}
+
+/// The first half of a digest: no two records share one.
+fn half(digest: &Digest) -> u128 {
+    let (half, _) = digest.as_bytes().split_first_chunk().unwrap_or((&[0; 16], &[]));
+    u128::from_be_bytes(*half)
 }
 
 fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
@@ -245,24 +260,32 @@ fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
     Ok((before, record))
 }
 
-/// Gives the records the numbers that came with them, or new ones where some have none: they are from before entries were
-/// numbered.
-fn numbered(records: Vec<(Option<u64>, SignedRecord)>) -> Vec<Numbered> {
-    let anew = records.iter().any(|(before, record)| before.is_none() && record.events > 0);
-    let mut entries = 0_u64;
-    let number = |(before, record): (Option<u64>, SignedRecord)| {
-        let next = entries;
-        entries = entries.saturating_add(record.events);
-        Numbered { before: before.filter(|_| !anew).unwrap_or(next), record }
+/// What the record of a line says.
+fn decoded(run: &str, line: &RecordLine) -> Result<Record> {
+    let record = SignedRecord {
+        kind: line.kind,
+        run: run.to_owned(),
+        namespace: line.namespace.clone(),
+        sequence: line.sequence,
+        step: line.step,
+        task: line.task.clone(),
+        body: Arc::clone(&line.body),
+        digest: line.digest,
+        key_id: line.key_id,
+        signature: line.signature,
+        events: 0,
+        values: Vec::new(),
+        results: Vec::new(),
     };
-    records.into_iter().map(number).collect()
+    record.decode().map_err(|error| Error::integrity(error.to_string()))
 }
 
-/// A run that was read from a file and found intact. Nothing is stored yet.
+/// A run that was read from a file and found intact. Nothing is stored yet: its records are in a file of their own, so that
+/// they need not be held.
 #[derive(Debug)]
 pub struct Archive {
     new: NewRun,
-    records: Vec<Numbered>,
+    records: Records,
     prunings: Vec<(String, String)>,
     /// The key that everything was checked with.
     pub key: VerifyingKey,
@@ -282,8 +305,84 @@ impl Archive {
 
     /// Stores the run, all or nothing.
     pub fn store(&self, store: &dyn Upkeep) -> Result<()> {
-        Ok(store.import_run(&self.new, &self.records, &self.prunings)?)
+        self.records.import(store, &self.new, &self.prunings)?.map_err(Error::from)
     }
+}
+
+/// The lines of records, in a file that goes away with this.
+#[derive(Debug)]
+struct Records {
+    run: String,
+    file: File,
+    /// Some records have no numbers: they are from before entries were numbered, and all get new ones.
+    anew: bool,
+}
+
+impl Records {
+    fn new(run: &str) -> Result<Self> {
+        Ok(Self {
+            run: run.to_owned(),
+            file: tempfile::tempfile().map_err(|error| spool(&error))?,
+            anew: false,
+        })
+    }
+
+    /// Keeps a record's line.
+    fn keep(&mut self, out: &mut BufWriter<File>, line: &RecordLine, text: &[u8]) -> Result<()> {
+        let may_be_history = matches!(line.kind, RecordKind::Checkpoint | RecordKind::Status);
+        if line.before.is_none() && may_be_history && !self.anew {
+            self.anew = decoded(&self.run, line)?.event_count() > 0;
+        }
+        out.write_all(text).map_err(|error| spool(&error))
+    }
+
+    /// Gives the records to a store. Outside is what the file does, inside what the store says.
+    fn import(
+        &self,
+        store: &dyn Upkeep,
+        new: &NewRun,
+        prunings: &[(String, String)],
+    ) -> Result<std::result::Result<(), ImportError>> {
+        let mut file = &self.file;
+        file.rewind().map_err(|error| spool(&error))?;
+        let mut lines = BufReader::new(file);
+        let mut entries = 0_u64;
+        let mut next = || -> Result<Option<Numbered>> {
+            let mut text = Vec::new();
+            lines.read_until(b'\n', &mut text).map_err(|error| spool(&error))?;
+            if text.is_empty() {
+                return Ok(None);
+            }
+            let line: Line = serde_json::from_slice(&text)
+                .map_err(|error| Error::storage(format!("a record cannot be read again: {error}")))?;
+            drop(text);
+            let Line::Record(line) = line else {
+                return Err(Error::storage("a record cannot be read again"));
+            };
+            let (before, record) = signed(&self.run, *line)?;
+            let next = entries;
+            entries = entries.saturating_add(record.events);
+            Ok(Some(Numbered { before: before.filter(|_| !self.anew).unwrap_or(next), record }))
+        };
+        let mut failed = None;
+        let imported = {
+            let mut records = std::iter::from_fn(|| match next() {
+                Ok(numbered) => numbered.map(Ok),
+                Err(error) => {
+                    let reason = error.message().to_owned();
+                    failed = Some(error);
+                    Some(Err(ImportError::Source { reason }))
+                }
+            });
+            store.import_run(new, &mut records, prunings)
+        };
+        failed.map_or(Ok(imported), Err)
+    }
+}
+
+fn spool(error: &io::Error) -> Error {
+    Error::storage(format!("the records cannot be kept in {}: {error}", std::env::temp_dir().display()))
+        .help("name another folder for what is needed for a moment: TMPDIR")
 }
 
 /// Reads and checks a file: with the key that is given, or else with the one that the file brings.
@@ -302,15 +401,25 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
                 .help("give the public key of that host with --key"));
         }
     };
-    let (mut row, mut snapshots, mut records, mut prunings) = (None, Vec::new(), Vec::new(), Vec::new());
+    let (mut row, mut snapshots, mut prunings) = (None, Vec::new(), Vec::new());
+    let mut records = Records::new(&header.run_id)?;
+    let mut out = BufWriter::new(records.file.try_clone().map_err(|error| spool(&error))?);
+    let mut bytes = 0_u64;
     let row_is_signed = loop {
         let (before, digest) = (lines.number, lines.digest.clone().finish());
-        match lines.line()? {
+        let (line, text) = lines.line()?;
+        match line {
             Line::Row(found) if row.is_none() => row = Some(*found),
             Line::Row(_) => return Err(lines.damaged("there is a second row")),
-            Line::Text { digest, text } => snapshots.push(check_text(digest, text)?),
+            Line::Text { digest, text } => {
+                bytes = bytes.saturating_add(text.len() as u64);
+                if bytes > LARGEST_TEXTS {
+                    return Err(lines.damaged("its texts have more than 1 GiB"));
+                }
+                snapshots.push(check_text(digest, text)?);
+            }
             Line::Pruning { namespace, note } => prunings.push((namespace, note)),
-            Line::Record(line) => records.push(signed(&header.run_id, *line)?),
+            Line::Record(line) => records.keep(&mut out, &line, &text)?,
             Line::End { lines: count, digest: said, key_id, signature } => {
                 if (count, said) != (before, digest) {
                     return Err(
@@ -333,6 +442,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
             }
         }
     };
+    out.flush().map_err(|error| spool(&error))?;
     lines.expect_end()?;
     let row = row.ok_or_else(|| lines.damaged("there is no row"))?;
     if row.run_id != header.run_id {
@@ -343,10 +453,10 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
     let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()))?;
     snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
-    let records = numbered(records);
-    // Everything is checked where it does no harm.
-    let trial = MemoryStore::new();
-    trial.import_run(&new, &records, &prunings).map_err(|error| Error::integrity(error.to_string()))?;
+    // Everything is checked where it does no harm, and where it need not be held.
+    let folder = tempfile::tempdir().map_err(|error| spool(&error))?;
+    let trial = SqliteStore::open(&folder.path().join("trial.db"), Options::default())?;
+    records.import(&trial, &new, &prunings)?.map_err(|error| Error::integrity(error.to_string()))?;
     let audit = audit(&trial, &new.row, &key, None)?;
     // What nothing of the run names has no business in its file.
     let named = runs::texts(&trial, &new.row)?;
@@ -420,14 +530,17 @@ impl Lines<'_> {
         serde_json::from_value(value).map_err(|error| Error::invalid(format!("line 1 of the file: {error}")))
     }
 
-    fn line(&mut self) -> Result<Line> {
+    /// The next line, and its text.
+    fn line(&mut self) -> Result<(Line, Vec<u8>)> {
         let line = self.next()?;
         if line.is_empty() {
             self.number -= 1;
             return Err(self.damaged("it has no last line that says that it is whole: it was cut off"));
         }
-        serde_json::from_slice(&line)
-            .map_err(|error| self.damaged(&format!("the line cannot be read: {error}")))
+        match serde_json::from_slice(&line) {
+            Ok(read) => Ok((read, line)),
+            Err(error) => Err(self.damaged(&format!("the line cannot be read: {error}"))),
+        }
     }
 
     fn expect_end(&mut self) -> Result<()> {

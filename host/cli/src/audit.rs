@@ -137,7 +137,7 @@ fn chain(
             begins.as_ref().map_or(0, |begins| begins.newest_sequence)
         )));
     }
-    for record in store.pending(run, namespace)? {
+    runs::each_pending(store, run, namespace, |record| {
         let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
         let under = match &opened {
             Record::Task(task) => task.checkpoint,
@@ -165,7 +165,8 @@ fn chain(
             return Err(untold(&record));
         }
         found.records += 1;
-    }
+        Ok(())
+    })?;
     Ok((newest, begins))
 }
 
@@ -188,7 +189,7 @@ fn check_pause(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn Checkpoint
     if row.status == Status::Running || row.status.is_end() || from_outside {
         return Ok(());
     }
-    for record in store.pending(&row.run_id, "")? {
+    if let Some(record) = runs::pending_status(store, &row.run_id, "")? {
         let opened = record.decode().map_err(|error| Error::integrity(error.to_string()))?;
         if matches!(opened, Record::Status(status) if status.status == row.status) {
             return Ok(());

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelStamp, Checkpoint, History, Pruning, RecordKind, SignedRecord, Status};
+use graph_core::record::{ChannelStamp, Checkpoint, History, Pruning, Record, RecordKind, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_store::{Cut, Freed, Holder, Numbered, RunFilter, RunRow, Upkeep, Wanted};
+use graph_store::{At, Cut, Freed, Holder, Numbered, RunFilter, RunRow, Upkeep, Wanted};
 use serde::Serialize;
 
 use crate::context::now;
@@ -18,9 +19,6 @@ use crate::projection;
 use crate::runs;
 use crate::stopped;
 use crate::thread::Thread;
-
-/// Records that are read at a time.
-const PAGE: usize = 256;
 
 /// What is to go. Runs that somebody holds stay, whatever is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -276,32 +274,39 @@ fn plan(
         return Ok(None);
     }
     let (mut verifier, before) = runs::verifier(store, run, namespace, identity.verifying_key())?;
-    let mut line: Vec<(Checkpoint, SignedRecord)> = Vec::new();
+    let mut history = before.as_ref().map(History::after).unwrap_or_default();
+    let mut line: Vec<Boundary> = Vec::new();
+    let mut channels = Channels::default();
     runs::each_checkpoint_in(store, run, namespace, |record| {
         // What is not intact is evidence: it is not touched, and the command fails.
         let checkpoint =
             verifier.checkpoint(record).map_err(|error| runs::broken(run, record.sequence, &error))?;
-        line.push((checkpoint, SignedRecord { values: Vec::new(), ..record.clone() }));
+        history.push(&checkpoint);
+        line.push(Boundary {
+            sequence: record.sequence,
+            digest: record.digest,
+            restored: match &checkpoint.source {
+                Source::Update { restored, .. } => restored.map(|place| place.sequence),
+                _ => None,
+            },
+            stamps: channels.of(&checkpoint),
+        });
         Ok(())
     })?;
     let mut first = line.len().saturating_sub(most);
     while first > 0 && !stands_alone(&line, first) {
         first -= 1;
     }
-    let (Some((start, record)), Some((_, newest))) = (line.get(first), line.last()) else { return Ok(None) };
-    if first == 0 {
-        return Ok(None);
-    }
+    let (Some(start), Some(newest)) = (line.get(first), line.last()) else { return Ok(None) };
+    let Some(last_to_go) = first.checked_sub(1).and_then(|last| line.get(last)) else { return Ok(None) };
     let removed = u64::try_from(first).unwrap_or(u64::MAX);
     let removed_before = before.as_ref().map_or(0, |before| before.removed);
-    let mut history = before.as_ref().map(History::after).unwrap_or_default();
-    line[..first].iter().for_each(|(checkpoint, _)| history.push(checkpoint));
-    let (visited, warnings) = history.into_newest();
+    let (visited, warnings) = history.up_to(last_to_go.sequence);
     let pruning = Pruning {
         at: now(),
-        entries: entries_before(store, run, namespace, record.sequence, before.as_ref())?,
-        first: record.digest,
-        first_sequence: record.sequence,
+        entries: entries_before(store, run, namespace, start.sequence, before.as_ref())?,
+        first: start.digest,
+        first_sequence: start.sequence,
         namespace: namespace.to_owned(),
         newest: newest.digest,
         newest_sequence: newest.sequence,
@@ -310,7 +315,49 @@ fn plan(
         visited,
         warnings,
     };
-    Ok(Some(Plan { pruning, removed, channels: start.channels.clone() }))
+    let record = store.checkpoint(run, namespace, At::Sequence(start.sequence))?;
+    let Some(Ok(Record::Checkpoint(start))) = record.map(|record| record.open(&identity.verifying_key()))
+    else {
+        return Err(Error::integrity(format!("checkpoint {} of run {run} is gone", start.sequence)));
+    };
+    Ok(Some(Plan { pruning, removed, channels: start.channels }))
+}
+
+/// What is to be known of a checkpoint, to find where a history can begin.
+struct Boundary {
+    sequence: u64,
+    digest: Digest,
+    /// The earlier checkpoint that it goes back to, if it does.
+    restored: Option<u64>,
+    stamps: Arc<Stamps>,
+}
+
+/// Channels by number, each with where its value begins and ends.
+type Stamps = BTreeMap<u32, (u64, u64)>;
+
+/// Numbers of channels, and the newest stamps: checkpoints that change nothing share them.
+#[derive(Default)]
+struct Channels {
+    numbers: BTreeMap<String, u32>,
+    newest: Arc<Stamps>,
+}
+
+impl Channels {
+    fn of(&mut self, checkpoint: &Checkpoint) -> Arc<Stamps> {
+        let stamps = checkpoint.channels.iter().map(|(channel, stamp)| {
+            let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+            let number = match self.numbers.get(channel) {
+                Some(number) => *number,
+                None => *self.numbers.entry(channel.clone()).or_insert(next),
+            };
+            (number, (stamp.base, stamp.version))
+        });
+        let stamps: Stamps = stamps.collect();
+        if *self.newest != stamps {
+            self.newest = Arc::new(stamps);
+        }
+        Arc::clone(&self.newest)
+    }
 }
 
 /// The entries of a run's history that the checkpoints of a namespace before one of them hold, and those that are gone.
@@ -326,20 +373,18 @@ fn entries_before(
         return Ok(Vec::new());
     }
     let mut found = gone.map(|gone| gone.entries.clone()).unwrap_or_default();
-    let mut after = 0;
-    loop {
-        let page = store.history(run, after, PAGE)?;
-        for Numbered { before, record } in &page {
-            let goes = record.kind == RecordKind::Checkpoint && record.namespace == namespace;
-            if goes && record.sequence < first {
-                found.push((*before, record.events));
+    runs::each_of_history(store, run, 0, |Numbered { before, record }| {
+        let goes = record.kind == RecordKind::Checkpoint && record.namespace == namespace;
+        if goes && record.sequence < first {
+            match found.last_mut() {
+                Some((start, count)) if start.saturating_add(*count) == before => {
+                    *count = count.saturating_add(record.events);
+                }
+                _ => found.push((before, record.events)),
             }
-            after = before.saturating_add(record.events);
         }
-        if page.len() < PAGE {
-            break;
-        }
-    }
+        Ok(())
+    })?;
     found.sort_unstable();
     found.dedup_by(|next, last| {
         let follows = last.0.saturating_add(last.1) == next.0;
@@ -352,24 +397,18 @@ fn entries_before(
 }
 
 /// Whether the checkpoints from this place on need no value that is not part of the state at the first of them.
-fn stands_alone(line: &[(Checkpoint, SignedRecord)], first: usize) -> bool {
-    let (start, record) = &line[first];
-    line[first + 1..].iter().all(|(checkpoint, later)| {
-        let goes_back = restored(later).is_some_and(|restored| restored < record.sequence);
+fn stands_alone(line: &[Boundary], first: usize) -> bool {
+    let start = &line[first];
+    line[first + 1..].iter().all(|later| {
+        let goes_back = later.restored.is_some_and(|restored| restored < start.sequence);
         !goes_back
-            && checkpoint.channels.iter().all(|(channel, stamp)| {
-                let at_start = start.channels.get(channel);
-                let same_base = || at_start.is_some_and(|known| known.base == stamp.base);
-                let same = || at_start == Some(stamp);
-                (stamp.base > record.sequence || same_base()) && (stamp.version > record.sequence || same())
+            && later.stamps.iter().all(|(channel, (base, version))| {
+                let at_start = start.stamps.get(channel);
+                let same_base = || at_start.is_some_and(|(known, _)| known == base);
+                let same = || at_start == Some(&(*base, *version));
+                (*base > start.sequence || same_base()) && (*version > start.sequence || same())
             })
     })
-}
-
-/// The earlier checkpoint that a checkpoint goes back to, if it does.
-fn restored(record: &SignedRecord) -> Option<u64> {
-    let body: serde_json::Value = serde_json::from_str(&record.body).ok()?;
-    body.pointer("/source/update/restored/sequence")?.as_u64()
 }
 
 /// Removes the texts that no run names. `gone` are runs that would be gone already if this were not a dry run.

@@ -26,6 +26,7 @@ pub mod idle;
 pub mod inputs;
 pub mod installed;
 pub mod items;
+pub mod json_document;
 mod kept;
 pub mod keys;
 mod knowledge;

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::json_document::{self, Document};
 
 /// Text that is neither good nor bad but belongs to the frame.
 pub const DIM: Style = Style::new().dimmed();
@@ -91,11 +92,16 @@ impl Output {
 
     /// Prints the command's JSON document.
     pub fn document(self, value: &Value) -> Result<()> {
-        let text =
-            if self.lines { serde_json::to_string(value) } else { serde_json::to_string_pretty(value) };
-        let text =
-            text.map_err(|error| Error::storage(format!("the result cannot be written as JSON: {error}")))?;
-        quiet_pipe(writeln!(io::stdout().lock(), "{}", json_for_terminals(text)))
+        quiet_pipe(json_document::write(value, io::stdout().lock(), !self.lines))
+    }
+
+    /// Prints the command's JSON document while its lists are made.
+    pub fn document_in_pieces(self, document: Document<'_>) -> Result<()> {
+        let (written, made) = match document.write(io::stdout().lock(), !self.lines) {
+            Ok(made) => (Ok(()), made),
+            Err(error) => (Err(error), Ok(())),
+        };
+        quiet_pipe(written).and(made)
     }
 
     /// Prints a report: its JSON document with `--json`, otherwise what `render` makes of it for people.

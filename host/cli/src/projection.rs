@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use graph_core::graph::Durability;
 use graph_core::record::{Checkpoint, Record, Status};
 use graph_core::trust::{CommentMark, SigningKey, sign_text};
-use graph_store::{At, CheckpointStore, RunRow, Wanted};
+use graph_store::{At, CheckpointStore, RunRow};
 use serde_json::{Map, Value};
 
 use crate::context::now;
@@ -36,7 +36,7 @@ impl Projection {
 
     /// Writes the item of a run as it is now, if it is time to.
     pub fn write(&self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
-        let Some(row) = store.run(run)? else { return Ok(()) };
+        let Some(row) = store.listed_run(run)? else { return Ok(()) };
         let Some(record) = store.checkpoint(run, "", At::Latest)? else { return Ok(()) };
         let status = newest_status(store, &row)?;
         if row.durability != Durability::Sync && status == Status::Running {
@@ -81,13 +81,11 @@ fn item_id(row: &RunRow) -> String {
 
 /// The status as the newest record tells it.
 fn newest_status(store: &dyn CheckpointStore, row: &RunRow) -> Result<Status> {
-    let mut status = row.status;
-    for record in store.pending(&row.run_id, "")? {
-        if let Ok(Record::Status(record)) = record.decode() {
-            status = record.status;
-        }
-    }
-    Ok(status)
+    let newest = runs::pending_status(store, &row.run_id, "")?;
+    Ok(match newest.map(|record| record.decode()) {
+        Some(Ok(Record::Status(record))) => record.status,
+        _ => row.status,
+    })
 }
 
 fn text(
@@ -132,31 +130,8 @@ fn text(
         serde_json::from_str::<Value>(text).map_err(|error| Error::integrity(format!("a value: {error}")))
     };
     body.insert("inputs".to_owned(), parsed(&inputs)?);
-    body.extend(state(store, &row.run_id, checkpoint)?);
+    body.extend(runs::state(store, &row.run_id, checkpoint)?);
     text.push_str(&crate::report::pretty(&Value::Object(body)));
     text.push('\n');
     Ok(text)
-}
-
-fn state(store: &dyn CheckpointStore, run: &str, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
-    let wanted: Vec<_> = checkpoint
-        .channels
-        .iter()
-        .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
-        .collect();
-    let mut state: Map<String, Value> = Map::new();
-    for value in store.values(run, "", &wanted)? {
-        let parsed: Value = serde_json::from_str(&value.json).map_err(|error| {
-            Error::integrity(format!("channel `{}` cannot be read: {error}", value.channel))
-        })?;
-        match (value.kind, state.get_mut(&value.channel), parsed) {
-            (graph_core::record::ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => {
-                list.extend(more);
-            }
-            (_, _, parsed) => {
-                state.insert(value.channel, parsed);
-            }
-        }
-    }
-    Ok(state)
 }

@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    ChainError, ChainVerifier, ChannelStamp, Checkpoint, History, Place, Pruning, Record, SignedPruning,
-    SignedRecord, Status,
+    ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, History, Place, Pruning, Record,
+    RecordKind, SignedPruning, SignedRecord, Status, ValueKind,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
-use graph_store::{Access, At, CheckpointStore, OpenError, Options, Owner, RunRow, SqliteStore, Wanted};
+use graph_store::{
+    Access, At, CheckpointStore, Numbered, OpenError, Options, Owner, RunRow, SqliteStore, Wanted,
+};
+
+use serde_json::{Map, Value};
 
 use crate::context::now;
 use crate::error::{Error, Result};
@@ -66,10 +70,10 @@ pub fn this_process() -> Owner {
     Owner { pid: std::process::id(), host, since: now() }
 }
 
-/// The row of a run that a person names.
+/// The row of a run that a person names, without its result and its error.
 pub fn find(store: &dyn CheckpointStore, name: &str) -> Result<RunRow> {
     let run = store.resolve(name)?;
-    store.run(&run)?.ok_or_else(|| Error::not_found(format!("there is no run {run}")))
+    store.listed_run(&run)?.ok_or_else(|| Error::not_found(format!("there is no run {run}")))
 }
 
 /// Reads a text that a run keeps.
@@ -121,7 +125,7 @@ fn restore_one(
     let (history, newest, verifier) = line(store, run, namespace, key)?;
     let Some((checkpoint, digest)) = newest else { return Ok(None) };
     let mut restored = at_checkpoint(store, run, checkpoint, digest, history.into_newest())?;
-    for record in store.pending(run, namespace)? {
+    each_pending(store, run, namespace, |record| {
         let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
         // A record under another checkpoint is void; the store gives none, and none is believed.
         match opened {
@@ -139,7 +143,8 @@ fn restore_one(
                 )));
             }
         }
-    }
+        Ok(())
+    })?;
     Ok(Some(restored))
 }
 
@@ -221,6 +226,55 @@ pub fn each_checkpoint(
     each_checkpoint_in(store, run, "", visit)
 }
 
+/// Goes through the records under the newest checkpoint of a namespace, in the order of the store.
+pub fn each_pending(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    mut visit: impl FnMut(SignedRecord) -> Result<()>,
+) -> Result<()> {
+    let mut after: Option<(RecordKind, String)> = None;
+    loop {
+        let last = after.as_ref().map(|(kind, task)| (*kind, task.as_str()));
+        let page = store.pending_after(run, namespace, last, PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some((last.kind, last.task.clone()));
+        page.into_iter().try_for_each(&mut visit)?;
+    }
+}
+
+/// The status record under the newest checkpoint of a namespace, if there is one.
+pub fn pending_status(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+) -> Result<Option<SignedRecord>> {
+    /// No call of a hook has an id after this.
+    const LAST: &str = "\u{10ffff}";
+    let found = store.pending_after(run, namespace, Some((RecordKind::Hook, LAST)), PAGE)?;
+    Ok(found.into_iter().find(|record| record.kind == RecordKind::Status))
+}
+
+/// Goes through a run's history in order, from what comes after an entry.
+pub fn each_of_history(
+    store: &dyn CheckpointStore,
+    run: &str,
+    mut after: u64,
+    mut visit: impl FnMut(Numbered) -> Result<()>,
+) -> Result<()> {
+    loop {
+        let page = store.history(run, after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        // A store that gives what was asked for rises; one that does not would be read for ever.
+        let next = last.before.saturating_add(last.record.events);
+        page.into_iter().try_for_each(&mut visit)?;
+        if next <= after {
+            return Ok(());
+        }
+        after = next;
+    }
+}
+
 /// Goes through the checkpoints of a run, or of one of its child runs, in order.
 pub fn each_checkpoint_in(
     store: &dyn CheckpointStore,
@@ -229,14 +283,16 @@ pub fn each_checkpoint_in(
     mut visit: impl FnMut(&SignedRecord) -> Result<()>,
 ) -> Result<()> {
     let mut after = None;
+    let mut size = PAGE;
     loop {
-        let page = match store.checkpoints(run, namespace, after, PAGE) {
+        let page = match store.checkpoints(run, namespace, after, size) {
             Ok(page) => page,
             // What is before the damage comes one by one.
-            Err(error) => match store.checkpoints(run, namespace, after, 1) {
-                Ok(one) if !one.is_empty() => one,
-                _ => return Err(error.into()),
-            },
+            Err(_) if size > 1 => {
+                size = 1;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
         };
         for record in &page {
             visit(record)?;
@@ -250,6 +306,60 @@ pub fn each_checkpoint_in(
 
 fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> Wanted<'a> {
     Wanted { channel, base: stamp.base, version: stamp.version }
+}
+
+/// What JSON text may take up once it is read, in bytes: 1 GiB. It is counted as a run's state is.
+const LARGEST_JSON: usize = 1 << 30;
+
+/// Whether text of a stranger's can be read as JSON: a short text may stand for many values.
+fn check_json(text: &str, what: impl std::fmt::Display) -> Result<()> {
+    // Every value but the first one follows one of these; those within strings count as well.
+    let values = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count().saturating_add(1);
+    if values.saturating_mul(64).saturating_add(text.len()) <= LARGEST_JSON {
+        return Ok(());
+    }
+    Err(Error::integrity(format!("{what} would take more than {} MiB to read", LARGEST_JSON >> 20)))
+}
+
+/// Reads a record: with a key it is checked, and without one, as that of another host, it can be shown alone.
+pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Record> {
+    let opened = match key {
+        Some(key) => record.open(key),
+        None => {
+            let kind = record.kind.as_str();
+            check_json(
+                &record.body,
+                format_args!("the {kind} record {} of run {}", record.sequence, record.run),
+            )?;
+            record.decode()
+        }
+    };
+    opened.map_err(|error| Error::integrity(error.to_string()))
+}
+
+/// Adds channel values to the channels that are known so far: whole ones replace, segments are appended.
+pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Result<()> {
+    for value in values {
+        let ChannelValue { channel, kind, json, .. } = value;
+        check_json(&json, format_args!("the value of channel `{channel}`"))?;
+        let parsed: Value = serde_json::from_str(&json)
+            .map_err(|error| Error::integrity(format!("channel `{channel}` cannot be read: {error}")))?;
+        match (kind, channels.get_mut(&channel), parsed) {
+            (ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+            (_, _, parsed) => {
+                channels.insert(channel, parsed);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The state at a checkpoint.
+pub fn state(store: &dyn CheckpointStore, run: &str, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
+    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
+    let mut state = Map::new();
+    apply(&mut state, store.values(run, &checkpoint.namespace, &wanted)?)?;
+    Ok(state)
 }
 
 /// The newest checkpoint's record, if there is one.
@@ -299,7 +409,7 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
         inputs.extend(named);
     }
     for digest in inputs {
-        if store.snapshot(&digest)?.is_some() {
+        if store.has_snapshot(&digest)? {
             found.insert(digest);
         }
     }

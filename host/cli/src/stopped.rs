@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::home::{Home, create_private_folder};
+use crate::runs;
 use crate::text_file;
 
 /// The record with which a run has stopped.
@@ -40,8 +41,7 @@ pub fn file(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Optio
 /// Notes where a run stands that has stopped.
 pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     let Some(path) = file(home, store, run)? else { return Ok(()) };
-    let pending = store.pending(run, "")?;
-    let status = pending.into_iter().find(|record| record.kind == RecordKind::Status);
+    let status = runs::pending_status(store, run, "")?;
     let Some(SignedRecord { digest, kind, sequence, .. }) = (match status {
         Some(status) => Some(status),
         None => store.checkpoint(run, "", At::Latest)?,

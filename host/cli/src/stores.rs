@@ -1,8 +1,10 @@
 //! The stores of a project: a database, and a folder of files. A run lies in the one that it was begun in.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_store::{CheckpointStore, FileStore, MemoryStore, ResolveError, RunFilter, RunRow};
 
@@ -77,14 +79,14 @@ impl Stores {
         Ok(Self { stores })
     }
 
-    /// The store that has the run that a person names, and its row.
+    /// The store that has the run that a person names, and its row without its result and its error.
     pub fn find(&self, name: &str) -> Result<(StoreKind, Arc<dyn CheckpointStore>, RunRow)> {
         let mut found: Vec<(StoreKind, &Arc<dyn CheckpointStore>, RunRow)> = Vec::new();
         let mut refused = None;
         for (kind, store) in &self.stores {
             match store.resolve(name) {
                 Ok(run) => {
-                    if let Some(row) = store.run(&run)? {
+                    if let Some(row) = store.listed_run(&run)? {
                         found.push((*kind, store, row));
                     }
                 }
@@ -108,17 +110,58 @@ impl Stores {
         }
     }
 
-    /// The rows of runs with the stores that they lie in, the newest first.
-    pub fn list(&self, filter: &RunFilter) -> Result<Vec<(Arc<dyn CheckpointStore>, RunRow)>> {
-        let mut rows = Vec::new();
+    /// Goes through the rows of runs with the stores that they lie in, the newest first, without their results and errors.
+    /// They are read page by page.
+    pub fn each(
+        &self,
+        filter: &RunFilter,
+        mut visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<()> {
+        let mut pages = Vec::new();
         for (_, store) in &self.stores {
-            rows.extend(store.runs(filter)?.into_iter().map(|row| (Arc::clone(store), row)));
+            pages.push(Pages { store: &**store, filter: filter.clone(), page: VecDeque::new() });
         }
-        if self.stores.len() > 1 {
+        for _ in 0..filter.limit.unwrap_or(usize::MAX) {
             // Each store has an order of its own: between them the clock decides.
-            rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.created_at));
-            rows.truncate(filter.limit.unwrap_or(usize::MAX));
+            let mut newest: Option<(usize, Timestamp)> = None;
+            for (number, pages) in pages.iter_mut().enumerate() {
+                if let Some(created) = pages.created()?
+                    && newest.is_none_or(|(_, newest)| created > newest)
+                {
+                    newest = Some((number, created));
+                }
+            }
+            let Some((number, _)) = newest else { return Ok(()) };
+            let pages = &mut pages[number];
+            if let Some(row) = pages.page.pop_front() {
+                visit(pages.store, row)?;
+            }
         }
-        Ok(rows)
+        Ok(())
+    }
+}
+
+/// Rows that are read at a time.
+const PAGE: usize = 256;
+
+/// The rows of a store, page by page.
+struct Pages<'s> {
+    store: &'s dyn CheckpointStore,
+    filter: RunFilter,
+    page: VecDeque<RunRow>,
+}
+
+impl Pages<'_> {
+    /// When the next run was created; `None` at the end.
+    fn created(&mut self) -> Result<Option<Timestamp>> {
+        if self.page.is_empty() {
+            let limit = self.filter.limit.map_or(PAGE, |limit| limit.min(PAGE));
+            self.page = self.store.runs(&RunFilter { limit: Some(limit), ..self.filter.clone() })?.into();
+            match self.page.back() {
+                Some(last) => self.filter.before = Some(last.run_id.clone()),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.page.front().map(|row| row.created_at))
     }
 }

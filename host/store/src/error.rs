@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use graph_core::digest::Digest;
 use graph_core::record::ErrorCode;
 
+use crate::bounds::{LARGEST_PENDING, LARGEST_TEXT};
 use crate::store::Owner;
 
 /// What the medium under a store can do to any operation.
@@ -76,6 +77,14 @@ pub enum CreateRunError {
     /// One of its texts cannot be kept.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    /// Its result is too large to be kept.
+    #[error("run {run} cannot be kept: its result and error take {bytes} bytes, and {most} is the most", most = LARGEST_TEXT)]
+    TooLarge {
+        /// The id.
+        run: String,
+        /// The size.
+        bytes: u64,
+    },
     /// A number is too large to be kept.
     #[error("run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
     OutOfRange {
@@ -100,6 +109,12 @@ pub enum ImportError {
     /// Its records do not follow from each other.
     #[error(transparent)]
     Commit(#[from] CommitError),
+    /// Its records cannot be read where they come from.
+    #[error("the records of the run cannot be read: {reason}")]
+    Source {
+        /// Why.
+        reason: String,
+    },
     /// The medium failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -140,6 +155,12 @@ pub enum SnapshotError {
     Differs {
         /// The digest.
         digest: Digest,
+    },
+    /// The text is too large to be kept.
+    #[error("a text of {bytes} bytes cannot be kept: {most} is the most", most = LARGEST_TEXT)]
+    TooLarge {
+        /// The size.
+        bytes: u64,
     },
     /// The medium failed.
     #[error(transparent)]
@@ -193,6 +214,20 @@ pub enum CommitError {
         /// Why.
         reason: String,
     },
+    /// A text is too large to be kept.
+    #[error(
+        "run {run} cannot go on: its {what} takes {bytes} bytes, and {most} is the most that is stored in one piece"
+    )]
+    TooLarge {
+        /// The run.
+        run: String,
+        /// Which text.
+        what: &'static str,
+        /// The size.
+        bytes: u64,
+        /// The largest one that can be kept.
+        most: u64,
+    },
     /// A number is too large to be kept.
     #[error("the change of run {run} cannot be kept: its {what} is {number}, above 2^63 - 1")]
     OutOfRange {
@@ -235,6 +270,12 @@ pub enum ReadError {
         channel: String,
         /// The checkpoint that should have written it.
         version: u64,
+    },
+    /// More waits under the newest checkpoint than is read at one time.
+    #[error("the records under the newest checkpoint of run {run} take more than {most} bytes", most = LARGEST_PENDING)]
+    TooMuchPending {
+        /// The run.
+        run: String,
     },
     /// The medium failed.
     #[error(transparent)]
@@ -320,27 +361,33 @@ macro_rules! codes {
 
 codes! {
     CreateRunError {
-        Self::Exists { .. } | Self::OutOfRange { .. } => ErrorCode::Storage,
+        Self::Exists { .. } | Self::OutOfRange { .. } | Self::TooLarge { .. } => ErrorCode::Storage,
         Self::Snapshot(error) => error.code(),
     }
     ImportError {
         Self::Create(error) => error.code(),
         Self::Commit(error) => error.code(),
+        Self::Source { .. } => ErrorCode::Integrity,
     }
     RemoveError {
         Self::NotFound { .. } | Self::NoCheckpoint { .. } => ErrorCode::NotFound,
         Self::Read(error) => error.code(),
     }
-    SnapshotError { Self::Differs { .. } => ErrorCode::Integrity }
+    SnapshotError {
+        Self::Differs { .. } => ErrorCode::Integrity,
+        Self::TooLarge { .. } => ErrorCode::Storage,
+    }
     CommitError {
         Self::NotFound { .. } => ErrorCode::NotFound,
-        Self::Superseded { .. } | Self::NotUnderNewest { .. } | Self::Unfit { .. } | Self::OutOfRange { .. } => {
-            ErrorCode::Storage
-        }
+        Self::Superseded { .. }
+        | Self::NotUnderNewest { .. }
+        | Self::Unfit { .. }
+        | Self::OutOfRange { .. }
+        | Self::TooLarge { .. } => ErrorCode::Storage,
     }
     ReadError {
         Self::NotFound { .. } => ErrorCode::NotFound,
-        Self::MissingValue { .. } => ErrorCode::Integrity,
+        Self::MissingValue { .. } | Self::TooMuchPending { .. } => ErrorCode::Integrity,
     }
     ResolveError {
         Self::NotFound { .. } | Self::NoRuns | Self::UnknownName { .. } | Self::Ambiguous { .. } => ErrorCode::NotFound,
@@ -397,10 +444,13 @@ mod tests {
         };
         add! {
             CreateRunError::Exists { run: run.clone() },
+            CreateRunError::TooLarge { run: run.clone(), bytes: 600 << 20 },
             CreateRunError::OutOfRange { run: run.clone(), what: "fuel", number: u64::MAX },
             SnapshotError::Differs { digest: Digest::of_bytes(b"") },
+            SnapshotError::TooLarge { bytes: 600 << 20 },
             ImportError::Create(CreateRunError::Exists { run: run.clone() }),
             ImportError::Commit(CommitError::NotFound { run: run.clone() }),
+            ImportError::Source { reason: "line 7 was changed".to_owned() },
             RemoveError::NotFound { run: run.clone() },
             RemoveError::NoCheckpoint { run: run.clone(), namespace: namespace.clone(), sequence: 3 },
             RemoveError::Read(ReadError::NotFound { run: run.clone() }),
@@ -410,8 +460,10 @@ mod tests {
             astray(None),
             CommitError::Unfit { run: run.clone(), kind: "task", reason: "it is of run s".to_owned() },
             CommitError::OutOfRange { run: run.clone(), what: "step", number: u64::MAX },
+            CommitError::TooLarge { run: run.clone(), what: "checkpoint record", bytes: 600 << 20, most: LARGEST_TEXT },
             ReadError::NotFound { run: run.clone() },
             ReadError::MissingValue { run: run.clone(), channel: "log".to_owned(), version: 9 },
+            ReadError::TooMuchPending { run: run.clone() },
             ResolveError::NotFound { name: "r".to_owned() },
             ResolveError::NoRuns,
             ResolveError::UnknownName { name: "@first".to_owned() },

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, SignedCacheEntry, SignedRecord};
+use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 
 use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError};
@@ -46,6 +46,10 @@ impl<F: Front> CheckpointStore for F {
         self.behind().run(run)
     }
 
+    fn listed_run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        self.behind().listed_run(run)
+    }
+
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
         self.behind().runs(filter)
     }
@@ -68,8 +72,14 @@ impl<F: Front> CheckpointStore for F {
         self.behind().checkpoints(run, namespace, after, limit)
     }
 
-    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
-        self.behind().pending(run, namespace)
+    fn pending_after(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<(RecordKind, &str)>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        self.behind().pending_after(run, namespace, after, limit)
     }
 
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
@@ -95,6 +105,10 @@ impl<F: Front> CheckpointStore for F {
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         self.behind().snapshot(digest)
+    }
+
+    fn has_snapshot(&self, digest: &Digest) -> Result<bool, ReadError> {
+        self.behind().has_snapshot(digest)
     }
 
     fn results(

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "bench")]
 mod bare;
+mod bounds;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
@@ -23,6 +24,7 @@ mod upkeep;
 
 #[cfg(feature = "bench")]
 pub use bare::BareDatabase;
+pub use bounds::{LARGEST_NAME, LARGEST_PENDING, LARGEST_READ, LARGEST_TEXT, PAGE_BYTES};
 pub use error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
     SnapshotError, StorageError,

@@ -1,7 +1,7 @@
 //! A store in memory: for tests, and for runs that nobody wants to keep.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +9,7 @@ use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord, ValueKind};
 use graph_core::time::Timestamp;
 
+use crate::bounds::Page;
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
     SnapshotError, StorageError,
@@ -248,13 +249,6 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Puts a row in place of the one of its run.
-    pub(crate) fn put_row(&self, row: RunRow) {
-        if let Some(run) = self.lock().runs.get_mut(&row.run_id) {
-            run.row = row;
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // Every change is checked before it is made, so a panic cannot leave a half-made one behind.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -263,7 +257,7 @@ impl MemoryStore {
 
 impl CheckpointStore for MemoryStore {
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
-        plan::check_row(&run.row)?;
+        plan::check_run(run)?;
         let mut state = self.lock();
         state.check_new(run)?;
         state.create(run);
@@ -318,12 +312,21 @@ impl CheckpointStore for MemoryStore {
         Ok(self.lock().runs.get(run).map(|run| run.row.clone()))
     }
 
+    fn listed_run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        Ok(self.lock().runs.get(run).map(|run| run.row.listed()))
+    }
+
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
         let state = self.lock();
         let mut found: Vec<&Run> = state.runs.values().filter(|run| filter.matches(&run.row)).collect();
         found.sort_by_key(|run| std::cmp::Reverse(run.order));
         let limit = filter.limit.unwrap_or(usize::MAX);
-        Ok(found.into_iter().take(limit).map(|run| run.row.clone()).collect())
+        let before = match &filter.before {
+            None => u64::MAX,
+            Some(run) => state.runs.get(run).map_or(0, |run| run.order),
+        };
+        let found = found.into_iter().filter(|run| run.order < before);
+        Ok(found.take(limit).map(|run| run.row.listed()).collect())
     }
 
     fn resolve(&self, name: &str) -> Result<String, ResolveError> {
@@ -369,14 +372,26 @@ impl CheckpointStore for MemoryStore {
         let checkpoints = state.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         let start =
             checkpoints.partition_point(|checkpoint| after.is_some_and(|after| checkpoint.sequence <= after));
-        Ok(checkpoints.iter().skip(start).take(limit).cloned().collect())
+        let mut page = Page::of(limit);
+        Ok(checkpoints[start..].iter().take_while(|record| page.takes(record)).cloned().collect())
     }
 
-    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+    fn pending_after(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<(RecordKind, &str)>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
         let state = self.lock();
-        let pending =
-            state.namespace(run, namespace).map(|namespace| namespace.pending.values().cloned().collect());
-        Ok(pending.unwrap_or_default())
+        let Some(namespace) = state.namespace(run, namespace) else { return Ok(Vec::new()) };
+        let start = match after {
+            None => Bound::Unbounded,
+            Some((kind, task)) => Bound::Excluded((kind, task.to_owned())),
+        };
+        let mut page = Page::of(limit);
+        let rest = namespace.pending.range((start, Bound::Unbounded)).map(|(_, record)| record);
+        Ok(rest.take_while(|record| page.takes(record)).cloned().collect())
     }
 
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
@@ -384,19 +399,18 @@ impl CheckpointStore for MemoryStore {
         let Some(kept) = state.runs.get(run) else { return Ok(Vec::new()) };
         // A record holds its entries up to where the next one begins.
         let begun = kept.history.partition_point(|(before, _)| *before <= after);
-        let found = kept.history[begun.saturating_sub(1)..].iter().filter_map(|(before, told)| {
+        let rest = kept.history[begun.saturating_sub(1)..].iter().filter_map(|(before, told)| {
             let record = match told {
-                Told::Status(status) => SignedRecord::clone(status),
+                Told::Status(status) => status,
                 Told::Checkpoint(namespace, place) => {
-                    kept.namespaces.get(namespace)?.checkpoints.get(*place)?.clone()
+                    kept.namespaces.get(namespace)?.checkpoints.get(*place)?
                 }
             };
-            Some(Numbered { before: *before, record })
+            (before.saturating_add(record.events) > after).then_some((*before, record))
         });
-        Ok(found
-            .filter(|found| found.before.saturating_add(found.record.events) > after)
-            .take(limit)
-            .collect())
+        let mut page = Page::of(limit);
+        let page = rest.take_while(|(_, record)| page.takes(record));
+        Ok(page.map(|(before, record)| Numbered { before, record: record.clone() }).collect())
     }
 
     fn history_length(&self, run: &str) -> Result<u64, ReadError> {
@@ -422,6 +436,7 @@ impl CheckpointStore for MemoryStore {
     }
 
     fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        plan::check_snapshot(text)?;
         let mut state = self.lock();
         state.changes += 1;
         state.fits(digest, text)?;
@@ -431,6 +446,10 @@ impl CheckpointStore for MemoryStore {
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         Ok(self.lock().snapshots.get(digest).map(ToString::to_string))
+    }
+
+    fn has_snapshot(&self, digest: &Digest) -> Result<bool, ReadError> {
+        Ok(self.lock().snapshots.contains_key(digest))
     }
 
     fn results(
@@ -470,16 +489,17 @@ impl Upkeep for MemoryStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &[Numbered],
+        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
-        plan::check_row(&run.row)?;
+        plan::check_run(run)?;
+        let records = records.collect::<Result<Vec<_>, _>>()?;
         let mut state = self.lock();
         state.check_new(run)?;
-        let plans = plan::plan_import(&run.row.run_id, records)?;
+        let plans = plan::plan_import(&run.row.run_id, &records, |_| Ok(None))?;
         state.create(run);
         if let Some(kept) = state.runs.get_mut(&run.row.run_id) {
-            kept.write(plans, plan::last_entry(records));
+            kept.write(plans, plan::last_entry(&records));
             for (namespace, note) in prunings {
                 kept.namespaces.entry(namespace.clone()).or_default().pruning = Some(note.clone());
             }

@@ -1,11 +1,13 @@
 //! What a batch comes to: the same refusals and the same economy for every store.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord};
 
-use crate::error::{CommitError, CreateRunError};
-use crate::run::{Change, RunRow, RunUpdate};
+use crate::bounds::{self, LARGEST_NAME, LARGEST_READ, LARGEST_TEXT, Page};
+use crate::error::{CommitError, CreateRunError, ImportError, SnapshotError};
+use crate::run::{Change, NewRun, RunRow, RunUpdate};
 use crate::store::Numbered;
 
 /// The largest number that every store can keep.
@@ -52,14 +54,32 @@ pub(crate) fn plan<'a>(
     work_out(run, numbered, head, false)
 }
 
-/// The same for a whole run that comes from elsewhere, with the numbers that its entries have there. A status may have
+/// Records of a run that comes from elsewhere that are written at a time.
+const IMPORTED: usize = 1_024;
+
+/// The same for records of a run that comes from elsewhere, with the numbers that its entries have there. A status may have
 /// been under a checkpoint that was removed: then only the history has it.
 pub(crate) fn plan_import<'a>(
     run: &str,
     records: &'a [Numbered],
+    head: impl FnMut(&str) -> Result<Option<u64>, CommitError>,
 ) -> Result<Vec<NamespacePlan<'a>>, CommitError> {
     let numbered = records.iter().map(|numbered| (numbered.before, &numbered.record));
-    work_out(run, numbered, |_| Ok(None), true)
+    work_out(run, numbered, head, true)
+}
+
+/// The next records of a run that comes from elsewhere, as many as make a page; none at the end.
+pub(crate) fn next_of_import(
+    records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+) -> Result<Vec<Numbered>, ImportError> {
+    let (mut found, mut page) = (Vec::new(), Page::of(IMPORTED));
+    while page.has_room()
+        && let Some(numbered) = records.next().transpose()?
+    {
+        page.add(&numbered.record);
+        found.push(numbered);
+    }
+    Ok(found)
 }
 
 fn work_out<'a>(
@@ -153,6 +173,7 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
             return Err(CommitError::OutOfRange { run: run.to_owned(), what, number });
         }
     }
+    check_size(run, record)?;
     if record.kind == RecordKind::Checkpoint {
         if !record.task.is_empty() {
             return unfit(format!("checkpoint {} names a task, `{}`", record.sequence, record.task));
@@ -179,8 +200,52 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
     Ok(())
 }
 
-/// Whether the numbers of an update can be kept.
+/// Whether a record can be read again: what is larger is refused by readers.
+fn check_size(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
+    let fits = |what: &'static str, bytes: u64, most: u64| match bytes <= most {
+        true => Ok(()),
+        false => Err(CommitError::TooLarge { run: run.to_owned(), what, bytes, most }),
+    };
+    let what = match record.kind {
+        RecordKind::Checkpoint => "checkpoint record",
+        RecordKind::Task => "task record",
+        RecordKind::Answers => "answers record",
+        RecordKind::Hook => "hook record",
+        RecordKind::Status => "status record",
+    };
+    fits(what, bounds::length(&record.body), LARGEST_TEXT)?;
+    fits("namespace", bounds::length(&record.namespace), LARGEST_NAME)?;
+    fits("task id", bounds::length(&record.task), LARGEST_NAME)?;
+    for value in &record.values {
+        fits("channel name", bounds::length(&value.channel), LARGEST_NAME)?;
+        fits("channel value", bounds::length(&value.json), LARGEST_TEXT)?;
+    }
+    for entry in &record.results {
+        fits("result for later tasks", bounds::length(&entry.body), LARGEST_TEXT)?;
+    }
+    fits("checkpoint with its channel values", bounds::weight(record), LARGEST_READ)
+}
+
+/// The length of what a run came to, in the texts that its row keeps.
+fn texts_of_row(result: Option<&Arc<str>>, error: Option<&Arc<str>>) -> u64 {
+    [result, error].into_iter().flatten().map(|text| bounds::length(text)).fold(0, u64::saturating_add)
+}
+
+/// Whether a text can be read again.
+pub(crate) fn check_snapshot(text: &str) -> Result<(), SnapshotError> {
+    match bounds::length(text) {
+        bytes if bytes > LARGEST_TEXT => Err(SnapshotError::TooLarge { bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the numbers and texts of an update can be kept.
 pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitError> {
+    let bytes = texts_of_row(update.result.parts().1, update.error.parts().1);
+    if bytes > LARGEST_TEXT {
+        let (what, most) = ("result", LARGEST_TEXT);
+        return Err(CommitError::TooLarge { run: run.to_owned(), what, bytes, most });
+    }
     let max_steps = match update.max_steps {
         Change::Set(number) => number,
         Change::Keep | Change::Clear => 0,
@@ -197,8 +262,19 @@ pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitEr
     }
 }
 
+/// Whether a new run can be kept: the numbers of its row, and its texts.
+pub(crate) fn check_run(run: &NewRun) -> Result<(), CreateRunError> {
+    let row = &run.row;
+    let bytes = texts_of_row(row.result.as_ref(), row.error.as_ref());
+    if bytes > LARGEST_TEXT {
+        return Err(CreateRunError::TooLarge { run: row.run_id.clone(), bytes });
+    }
+    run.snapshots.iter().try_for_each(|snapshot| check_snapshot(&snapshot.text))?;
+    check_row(row)
+}
+
 /// Whether the numbers of a new row can be kept.
-pub(crate) fn check_row(row: &RunRow) -> Result<(), CreateRunError> {
+fn check_row(row: &RunRow) -> Result<(), CreateRunError> {
     let numbers = [
         ("time of creation", row.created_at.0),
         ("time of change", row.updated_at.0),

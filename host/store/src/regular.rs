@@ -1,8 +1,8 @@
 //! Files where files should be. A stranger's folder may have a pipe there, which would be waited for without end, or a link
 //! to a device that gives bytes without end.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 /// Refuses what is there and is neither file nor folder.
@@ -14,8 +14,15 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// As [`fs::read`].
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// As [`fs::read`], of a file that is no longer than so many bytes.
+pub(crate) fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     check(path)?;
-    fs::read(path)
+    let file = File::open(path)?;
+    let too_large = || io::Error::other(format!("it is larger than {most} bytes"));
+    if file.metadata()?.len() > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > most) { Err(too_large()) } else { Ok(bytes) }
 }

@@ -190,8 +190,30 @@ pub struct RunFilter {
     pub graph_id: Option<String>,
     /// Only the tree of this root run.
     pub root_id: Option<String>,
+    /// Only runs that were created before this one: a page goes on where the one before it ended. None if there is no
+    /// such run any more.
+    pub before: Option<String>,
     /// At most so many; `None` for all.
     pub limit: Option<usize>,
+}
+
+impl RunRow {
+    /// The row without its texts, as lists of runs have it.
+    pub(crate) fn listed(&self) -> Self {
+        Self {
+            run_id: self.run_id.clone(),
+            graph_id: self.graph_id.clone(),
+            graph_path: self.graph_path.clone(),
+            parent_id: self.parent_id.clone(),
+            root_id: self.root_id.clone(),
+            continuation_of: self.continuation_of.clone(),
+            continuation_id: self.continuation_id.clone(),
+            chain_root_id: self.chain_root_id.clone(),
+            result: None,
+            error: None,
+            ..*self
+        }
+    }
 }
 
 impl RunFilter {

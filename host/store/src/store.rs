@@ -5,16 +5,20 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, SignedCacheEntry, SignedRecord};
+use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{self, LARGEST_PENDING};
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
     SnapshotError,
 };
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::upkeep::{Cut, Freed, Mark};
+
+/// Records that are read at a time where all of them are wanted.
+const PAGE: usize = 256;
 
 /// Keeps runs. Calls block, so an asynchronous caller makes them from a thread that may.
 ///
@@ -44,7 +48,12 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// A run's row; `None` if there is no such run.
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError>;
 
+    /// A run's row without its result and its error, each of which may be large; `None` if there is no such run.
+    fn listed_run(&self, run: &str) -> Result<Option<RunRow>, ReadError>;
+
     /// The rows of runs, the one created last first. Creation order is the store's own and does not depend on clocks.
+    ///
+    /// Results and errors are left out of these rows, as of [`Self::listed_run`].
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError>;
 
     /// The id of the run that a person names: a whole id, a prefix that only one id has, or `@last`, the newest run
@@ -54,8 +63,9 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// One checkpoint, without its values; `None` if there is none there.
     fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError>;
 
-    /// At most `limit` checkpoints of a namespace with sequence numbers above `after`, in order, each with the values
-    /// that it changed in order of channels. An empty list is the end.
+    /// A page of checkpoints of a namespace with sequence numbers above `after`, in order, each with the values that it
+    /// changed in order of channels. It has at most `limit` of them, and ends early once their texts come to
+    /// [`PAGE_BYTES`](crate::PAGE_BYTES). An empty page is the end.
     fn checkpoints(
         &self,
         run: &str,
@@ -64,12 +74,40 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError>;
 
-    /// The records under the newest checkpoint: tasks, then answers, then the status; each kind in byte order of its
-    /// task ids.
-    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError>;
+    /// A page of the records under the newest checkpoint that come after the one with this kind and task: tasks, then
+    /// answers, then hooks, then the status; each kind in byte order of its task ids. It ends as
+    /// [`Self::checkpoints`] says, and an empty page is the end.
+    fn pending_after(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<(RecordKind, &str)>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError>;
 
-    /// At most `limit` records of the run's history, in its order, from the one on that holds the entry after number
-    /// `after`. An empty list is the end.
+    /// All records under the newest checkpoint, in the order of [`Self::pending_after`].
+    ///
+    /// More than [`LARGEST_PENDING`](crate::LARGEST_PENDING) of them is an error: a run that is resumed needs all of them
+    /// at one time.
+    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+        let mut found: Vec<SignedRecord> = Vec::new();
+        let mut bytes = 0;
+        loop {
+            let after = found.last().map(|last| (last.kind, last.task.as_str()));
+            let page = self.pending_after(run, namespace, after, PAGE)?;
+            if page.is_empty() {
+                return Ok(found);
+            }
+            bytes = page.iter().map(bounds::weight).fold(bytes, u64::saturating_add);
+            if bytes > LARGEST_PENDING {
+                return Err(ReadError::TooMuchPending { run: run.to_owned() });
+            }
+            found.extend(page);
+        }
+    }
+
+    /// A page of the run's history, in its order, from the record on that holds the entry after number `after`. It ends
+    /// as [`Self::checkpoints`] says, and an empty page is the end.
     ///
     /// The history of a run is every checkpoint of every namespace and every status record, in the order in which they
     /// were committed; it only grows. A record holds [`SignedRecord::events`] entries, numbered from 1 on without gaps.
@@ -79,7 +117,8 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     fn history_length(&self, run: &str) -> Result<u64, ReadError>;
 
     /// What channels are made of: for each wanted one, in the order wanted, the whole value at `base` and then the
-    /// segments up to `version`. A value that is missing is an error.
+    /// segments up to `version`. A value that is missing is an error, and so is more than
+    /// [`LARGEST_READ`](crate::LARGEST_READ) altogether.
     fn values(
         &self,
         run: &str,
@@ -94,8 +133,11 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// The text kept under a digest; `None` if there is none.
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError>;
 
+    /// Whether a text is kept under a digest.
+    fn has_snapshot(&self, digest: &Digest) -> Result<bool, ReadError>;
+
     /// The results that are kept under a key for later tasks and are from within these times, the newest first: of each run
-    /// and namespace that has left one the newest.
+    /// and namespace that has left one the newest. After 64 MiB of them older ones are left out.
     fn results(
         &self,
         key: &Digest,
@@ -125,10 +167,12 @@ pub trait Upkeep: CheckpointStore {
     /// Adds a whole run that another store has kept, in one transaction: its row and texts, its records in the order of
     /// each namespace, and what is said about removals, by namespace. Entries of its history keep their numbers; those of
     /// what only waits under the newest checkpoint mean nothing.
+    ///
+    /// Records are taken a few at a time, as they come. An error among them ends the import, and nothing of it stays.
     fn import_run(
         &self,
         run: &NewRun,
-        records: &[Numbered],
+        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError>;
 

@@ -98,16 +98,23 @@ impl CaseStore {
     fn dispatches_in(&self, run: &str, namespace: &str) -> Result<BTreeMap<String, u64>, String> {
         let told = |error: ReadError| error.to_string();
         let mut dispatches = BTreeMap::new();
-        let checkpoints = self.inner.checkpoints(run, namespace, None, usize::MAX).map_err(told)?;
-        for (at, record) in checkpoints.iter().enumerate() {
-            let Checkpoint { executions, hooked, .. } = read(record)?;
-            for hook in hooked {
-                *dispatches.entry(hook_name(&hook.hook)).or_default() += u64::from(hook.dispatches);
-            }
-            // The newest one counts from the beginning of the run.
-            if at + 1 == checkpoints.len() {
-                for (node, count) in executions {
-                    *dispatches.entry(node).or_default() += count;
+        let newest = self.inner.checkpoint(run, namespace, At::Latest).map_err(told)?;
+        let newest = newest.map(|newest| newest.sequence);
+        let mut after = None;
+        loop {
+            let page = self.inner.checkpoints(run, namespace, after, 256).map_err(told)?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.sequence);
+            for record in &page {
+                let Checkpoint { executions, hooked, .. } = read(record)?;
+                for hook in hooked {
+                    *dispatches.entry(hook_name(&hook.hook)).or_default() += u64::from(hook.dispatches);
+                }
+                // The newest one counts from the beginning of the run.
+                if newest == Some(record.sequence) {
+                    for (node, count) in executions {
+                        *dispatches.entry(node).or_default() += count;
+                    }
                 }
             }
         }

@@ -192,27 +192,39 @@ fn guests() -> Finding {
     }
 }
 
+/// How many runs are named that were cut short.
+const NAMED: usize = 20;
+
 fn stored(project: &Path) -> Finding {
     let what = "runs";
     if !stores::any(project) {
         return Finding::new(what, Standing::Good, "none yet");
     }
-    let look = || -> Result<(usize, Vec<String>)> {
-        let rows = Stores::to_read(project)?.list(&RunFilter::default())?;
-        let running = rows.iter().filter(|(_, row)| row.status == Status::Running);
-        let cut_short = running.filter(|(store, row)| store.holder(&row.run_id) == Ok(Holder::Nobody));
-        Ok((rows.len(), cut_short.map(|(_, row)| row.run_id.clone()).collect()))
+    let look = || -> Result<(u64, u64, Vec<String>)> {
+        let (mut count, mut more, mut cut_short) = (0, 0, Vec::new());
+        Stores::to_read(project)?.each(&RunFilter::default(), |store, row| {
+            count += 1;
+            if row.status == Status::Running && store.holder(&row.run_id) == Ok(Holder::Nobody) {
+                if cut_short.len() < NAMED { cut_short.push(row.run_id) } else { more += 1 }
+            }
+            Ok(())
+        })?;
+        Ok((count, more, cut_short))
     };
     match look() {
-        Ok((count, cut_short)) if cut_short.is_empty() => {
-            Finding::new(what, Standing::Good, report::counted(count as u64, "run"))
+        Ok((count, _, cut_short)) if cut_short.is_empty() => {
+            Finding::new(what, Standing::Good, report::counted(count, "run"))
         }
-        Ok((count, cut_short)) => Finding::new(
-            what,
-            Standing::Note,
-            format!("{}, cut short: {}", report::counted(count as u64, "run"), cut_short.join(", ")),
-        )
-        .help("go on with each: graph-host resume RUN"),
+        Ok((count, more, cut_short)) => {
+            let others =
+                if more == 0 { String::new() } else { format!(" and {}", report::counted(more, "other")) };
+            Finding::new(
+                what,
+                Standing::Note,
+                format!("{}, cut short: {}{others}", report::counted(count, "run"), cut_short.join(", ")),
+            )
+            .help("go on with each: graph-host resume RUN")
+        }
         Err(error) => Finding::of(what, Err(error)),
     }
 }

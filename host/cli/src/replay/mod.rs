@@ -153,12 +153,12 @@ pub async fn replay(
     context: &Context,
     tell: &mut (dyn FnMut(&Replayed) + Send),
 ) -> Result<Replay> {
-    let recorded = Recorded::read(&*store, row, &key)?;
+    let recorded = Recorded::read(&store, row, &key)?;
     let mut replay = Replay::default();
     let line = recorded.line("");
     let mut at = 0;
     while at < line.len() {
-        let pins = line[at].checkpoint.pins;
+        let pins = line[at].pins;
         let scene = Stage::set(&*store, row, &recorded, at, mode, context).await?;
         for change in &scene.changes {
             if !replay.changes.contains(change) {
@@ -166,8 +166,9 @@ pub async fn replay(
             }
         }
         // Everything that ran with the same pins is run with one set of components.
-        while at < line.len() && line[at].checkpoint.pins == pins {
+        while at < line.len() && line[at].pins == pins {
             at = segment(&*store, &recorded, &scene, at, key, &mut replay, tell).await?;
+            recorded.check()?;
         }
     }
     Ok(replay)
@@ -185,40 +186,40 @@ async fn segment(
     tell: &mut (dyn FnMut(&Replayed) + Send),
 ) -> Result<usize> {
     let line = recorded.line("");
-    let first = &line[start];
-    let follows = |next: &recorded::Stored| {
-        next.checkpoint.source == Source::Superstep && next.checkpoint.pins == first.checkpoint.pins
-    };
+    let first = line[start];
+    let follows = |next: &recorded::Mark| next.is_superstep && next.pins == first.pins;
     let mut end = start;
     while line.get(end + 1).is_some_and(follows) {
         end += 1;
     }
-    let mut begins = first.checkpoint.source == Source::Input && first.checkpoint.parent.is_none();
+    let mut begins = first.is_start;
     // A superstep that went on with changes that were accepted follows from what was before them.
-    let before = (first.checkpoint.source == Source::Superstep).then(|| start.checked_sub(1)).flatten();
+    let before = first.is_superstep.then(|| start.checked_sub(1)).flatten();
     let mut at = before.unwrap_or(start);
     if !begins && before.is_none() {
-        replay.supersteps.push(taken(first));
+        let first = recorded.checkpoint("", first.sequence)?;
+        replay.supersteps.push(taken(&first));
         if let Some(last) = replay.supersteps.last() {
             tell(last);
         }
     }
     while begins || at < end {
-        let setup = stage.setup(store, &line[at].checkpoint)?;
+        let sequence = line[at].sequence;
+        let setup = stage.setup(store, &recorded.checkpoint("", sequence)?.checkpoint)?;
         let (tree, event) = if begins {
             (RunTree::new(Arc::clone(&stage.graph), setup), Event::Started)
         } else {
-            let place = Place::Sequence(line[at].checkpoint.sequence);
+            let place = Place::Sequence(sequence);
             let restored = runs::restore_at(store, &recorded.row.run_id, key, &place)?;
             let tree = resume::walker(&stage.graph, setup, Some(restored.into()))?;
             (tree, Event::Resumed(Resume::default()))
         };
-        let reached = if begins { None } else { Some(line[at].checkpoint.sequence) };
-        let mut walk = Walk::new(recorded, stage, tree, reached, line[end].checkpoint.sequence);
+        let reached = if begins { None } else { Some(sequence) };
+        let mut walk = Walk::new(recorded, stage, tree, reached, line[end].sequence);
         // What differs is told, and the next superstep begins again from what is recorded.
         let reached = walk.go(event, replay, tell).await;
         let next =
-            reached.and_then(|sequence| line.iter().position(|one| one.checkpoint.sequence == sequence));
+            reached.and_then(|sequence| line.binary_search_by_key(&sequence, |mark| mark.sequence).ok());
         at = match next {
             Some(next) if next > at || begins => next,
             _ => at + usize::from(!begins),
@@ -270,7 +271,8 @@ impl Stage {
         mode: Mode,
         context: &Context,
     ) -> Result<Self> {
-        let checkpoint = &recorded.line("")[at].checkpoint;
+        let stored = recorded.checkpoint("", recorded.line("")[at].sequence)?;
+        let checkpoint = &stored.checkpoint;
         let mut row = row.clone();
         (row.graph, row.pins) = (checkpoint.graph, checkpoint.pins);
         let kept = Kept::read(store, &row)?;

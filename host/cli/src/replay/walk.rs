@@ -191,7 +191,7 @@ impl<'r> Walk<'r> {
                 }
                 Some(_) => {
                     let reached = self.reached.get(namespace).copied();
-                    return self.recorded.next(namespace, reached).is_none()
+                    return self.recorded.next_mark(namespace, reached).is_none()
                         && self.recorded.reported(task) < attempt;
                 }
                 None => around = namespace_of(around),
@@ -211,11 +211,11 @@ impl<'r> Walk<'r> {
             let child = at.and_then(|at| {
                 self.recorded.child_to_begin(&at.checkpoint, |child| self.reached.contains_key(child))
             });
-            if let Some(next) = child.or_else(|| self.recorded.next(namespace, reached)) {
-                return next.checkpoint.at;
+            if let Some(next) = child.or_else(|| self.recorded.next_mark(namespace, reached)) {
+                return next.at;
             }
             if namespace.is_empty() {
-                return self.recorded.line("").last().map_or(Timestamp(0), |last| last.checkpoint.at);
+                return self.recorded.line("").last().map_or(Timestamp(0), |last| last.at);
             }
             namespace = namespace_of(namespace);
         }
@@ -279,8 +279,8 @@ impl<'r> Walk<'r> {
                     namespace: namespace.clone(),
                     checkpoint: self
                         .recorded
-                        .next(&namespace, self.reached.get(&namespace).copied())
-                        .map(|next| next.checkpoint.sequence),
+                        .next_mark(&namespace, self.reached.get(&namespace).copied())
+                        .map(|next| next.sequence),
                     task: Some(task.clone()),
                     node: Some(path.clone()),
                     key: "journal".to_owned(),
@@ -308,7 +308,7 @@ impl<'r> Walk<'r> {
             let next = self.recorded.next(&namespace, reached);
             self.differs(
                 Difference {
-                    step: next.map_or(0, |next| next.checkpoint.step),
+                    step: next.as_ref().map_or(0, |next| next.checkpoint.step),
                     namespace,
                     checkpoint: next.map(|next| next.checkpoint.sequence),
                     task: None,
@@ -379,7 +379,7 @@ impl<'r> Walk<'r> {
         if let Some(stored) = found {
             let strict = self.recorded.row.durability != Durability::Exit;
             let compared = compare::compare(
-                stored,
+                &stored,
                 &checkpoint,
                 &persist.values,
                 Way { strict, live: self.stage.mode == Mode::Live },
@@ -392,19 +392,17 @@ impl<'r> Walk<'r> {
                 self.differs(difference, replay);
             }
         } else if self.recorded.row.durability != Durability::Exit {
-            let next = self.recorded.next(&namespace, self.reached.get(&namespace).copied());
+            let next = self.recorded.next_mark(&namespace, self.reached.get(&namespace).copied());
             self.differs(
                 Difference {
                     step: checkpoint.step,
                     namespace: namespace.clone(),
-                    checkpoint: next.map(|next| next.checkpoint.sequence),
+                    checkpoint: next.map(|next| next.sequence),
                     task: None,
                     node: None,
                     key: "sequence".to_owned(),
-                    recorded: next.map_or_else(
-                        || "no checkpoint".to_owned(),
-                        |next| next.checkpoint.sequence.to_string(),
-                    ),
+                    recorded: next
+                        .map_or_else(|| "no checkpoint".to_owned(), |next| next.sequence.to_string()),
                     replayed: checkpoint.sequence.to_string(),
                 },
                 replay,
@@ -427,12 +425,12 @@ impl<'r> Walk<'r> {
         let error = self.tree.summary().error;
         let node = error.as_ref().and_then(|error| error.node.clone());
         let told = error.map(|error| format!(": {}", error.message)).unwrap_or_default();
-        let task = next.and_then(|next| {
+        let task = next.as_ref().and_then(|next| {
             let mut tasks = next.checkpoint.tasks.iter();
             tasks.find(|task| node.as_ref() == Some(&task.node)).map(|task| task.task.clone())
         });
         let difference = Difference {
-            step: next.map_or(0, |next| next.checkpoint.step),
+            step: next.as_ref().map_or(0, |next| next.checkpoint.step),
             namespace: String::new(),
             checkpoint: next.map(|next| next.checkpoint.sequence),
             task,

@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::kind::Kinds;
 use super::line::{Around, Details, text};
 use super::state::State;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::runs;
 
 /// Records that are read at a time.
 const PAGE: usize = 64;
@@ -54,24 +55,20 @@ impl Reader {
     ) -> Result<()> {
         loop {
             let page = self.store.history(&self.run, self.after, PAGE)?;
-            let last = page.len() < PAGE;
+            let begun = self.after;
             for numbered in &page {
                 for line in self.lines(numbered, details)? {
                     print(&text(&line))?;
                 }
             }
-            if last {
+            if page.is_empty() || self.after == begun {
                 return Ok(());
             }
         }
     }
 
     fn lines(&mut self, numbered: &Numbered, details: &mut HashMap<String, Details>) -> Result<Vec<Value>> {
-        let opened = match &self.key {
-            Some(key) => numbered.record.open(key),
-            None => numbered.record.decode(),
-        };
-        let record = opened.map_err(|error| Error::integrity(error.to_string()))?;
+        let record = runs::open_record(&numbered.record, self.key.as_ref())?;
         if !self.kinds.want_namespace(&numbered.record.namespace) {
             self.after = self.after.max(numbered.before + numbered.record.events);
             return Ok(Vec::new());
@@ -95,6 +92,11 @@ impl Reader {
             }
         }
         self.after = self.after.max(numbered.before + numbered.record.events);
+        // What a child run has come to is its parent's from then on.
+        if matches!(&record, Record::Checkpoint(checkpoint) if checkpoint.end.is_some()) {
+            self.states
+                .retain(|namespace, _| namespace.is_empty() || *namespace != numbered.record.namespace);
+        }
         Ok(lines)
     }
 }

@@ -40,7 +40,12 @@ impl Told {
         if let Record::Checkpoint(checkpoint) = record {
             let mut next: Vec<String> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
             next.dedup();
-            self.next.insert(namespace.to_owned(), next);
+            if checkpoint.end.is_some() && !namespace.is_empty() {
+                // Nothing comes below it any more.
+                self.next.remove(namespace);
+            } else {
+                self.next.insert(namespace.to_owned(), next);
+            }
         }
         lines
     }

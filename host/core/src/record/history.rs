@@ -1,7 +1,8 @@
 //! A run's checkpoints as a line that a person looks back along: which one is meant, and what led to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use super::checkpoint::{Checkpoint, Source};
 use super::pruning::Pruning;
@@ -42,8 +43,8 @@ pub struct Landmark {
     pub is_boundary: bool,
     /// The run ended with it.
     pub is_end: bool,
-    /// The nodes that are next, in task order, none twice in a row.
-    pub next: Vec<String>,
+    /// The nodes that are next, in task order, none twice in a row. Checkpoints with the same nodes share them.
+    pub next: Arc<[String]>,
     /// How many nodes had been visited and warnings raised on the way to it.
     ancestry: (usize, usize),
 }
@@ -59,53 +60,95 @@ pub struct NotThere {
 }
 
 /// A run's checkpoints, taken in order, with the nodes visited and the warnings raised on the way to the newest.
+///
+/// A checkpoint takes up less than a hundred bytes here: texts that come again and again, such as the names of nodes in a
+/// loop, are kept once.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    landmarks: BTreeMap<u64, Landmark>,
-    visited: Vec<String>,
-    warnings: Vec<String>,
+    /// In rising order of their numbers.
+    landmarks: Vec<Landmark>,
+    visited: Vec<u32>,
+    warnings: Vec<u32>,
     /// What an update that went back has left behind, with the number of that update.
     left: Vec<Left>,
     /// How many checkpoints were removed, and the number of the first that was kept.
     removed: Option<(u64, u64)>,
+    texts: Texts,
+    next: BTreeSet<Arc<[String]>>,
 }
 
 #[derive(Clone, Debug)]
 struct Left {
     by: u64,
     from: (usize, usize),
-    visited: Vec<String>,
-    warnings: Vec<String>,
+    visited: Vec<u32>,
+    warnings: Vec<u32>,
+}
+
+/// Texts by number, each of them once.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    numbers: BTreeMap<Arc<str>, u32>,
+    texts: Vec<Arc<str>>,
+}
+
+impl Texts {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        // No run has so many different ones: memory ends before.
+        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        let text: Arc<str> = text.into();
+        self.texts.push(Arc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
+
+    fn numbers<'t>(&mut self, texts: impl IntoIterator<Item = &'t String>) -> Vec<u32> {
+        texts.into_iter().map(|text| self.number(text)).collect()
+    }
+
+    fn all(&self, numbers: &[u32]) -> Vec<String> {
+        numbers.iter().filter_map(|number| Some(self.texts.get(*number as usize)?.to_string())).collect()
+    }
 }
 
 impl History {
     /// The history of a run whose first checkpoints were removed.
     pub fn after(pruning: &Pruning) -> Self {
-        Self {
-            visited: pruning.visited.clone(),
-            warnings: pruning.warnings.clone(),
-            removed: Some((pruning.removed, pruning.first_sequence)),
-            ..Self::default()
-        }
+        let mut history =
+            Self { removed: Some((pruning.removed, pruning.first_sequence)), ..Self::default() };
+        history.visited = history.texts.numbers(&pruning.visited);
+        history.warnings = history.texts.numbers(&pruning.warnings);
+        history
     }
 
     /// Takes the next checkpoint.
     pub fn push(&mut self, checkpoint: &Checkpoint) {
         if let Source::Update { restored: Some(restored), .. } = &checkpoint.source
-            && let Some(found) = self.landmarks.get(&restored.sequence)
+            && let Some(from) = self.at(restored.sequence).map(|found| found.ancestry)
         {
-            let (visited, warnings) = found.ancestry;
+            let (visited, warnings) = from;
             self.left.push(Left {
                 by: checkpoint.sequence,
-                from: found.ancestry,
+                from,
                 visited: self.visited.split_off(visited.min(self.visited.len())),
                 warnings: self.warnings.split_off(warnings.min(self.warnings.len())),
             });
         }
-        self.visited.extend_from_slice(&checkpoint.visited);
-        self.warnings.extend_from_slice(&checkpoint.warnings);
+        self.visited.extend(self.texts.numbers(&checkpoint.visited));
+        self.warnings.extend(self.texts.numbers(&checkpoint.warnings));
         let mut next: Vec<String> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
         next.dedup();
+        let next = match self.next.get(next.as_slice()) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let next: Arc<[String]> = next.into();
+                self.next.insert(Arc::clone(&next));
+                next
+            }
+        };
         let landmark = Landmark {
             sequence: checkpoint.sequence,
             step: checkpoint.step,
@@ -114,12 +157,29 @@ impl History {
             next,
             ancestry: (self.visited.len(), self.warnings.len()),
         };
-        self.landmarks.insert(checkpoint.sequence, landmark);
+        self.landmarks.push(landmark);
+    }
+
+    fn at(&self, sequence: u64) -> Option<&Landmark> {
+        let place = self.landmarks.binary_search_by_key(&sequence, |landmark| landmark.sequence).ok()?;
+        self.landmarks.get(place)
     }
 
     /// The nodes visited on the way to the newest checkpoint, and the warnings raised.
     pub fn into_newest(self) -> (Vec<String>, Vec<String>) {
-        (self.visited, self.warnings)
+        self.newest(usize::MAX, usize::MAX)
+    }
+
+    /// The first of the nodes visited on the way to the newest checkpoint, and of the warnings raised: at most so many of
+    /// each.
+    pub fn newest(&self, visited: usize, warnings: usize) -> (Vec<String>, Vec<String>) {
+        let first = |numbers: &[u32], most: usize| self.texts.all(&numbers[..numbers.len().min(most)]);
+        (first(&self.visited, visited), first(&self.warnings, warnings))
+    }
+
+    /// How many nodes were visited on the way to the newest checkpoint, and how many warnings were raised.
+    pub fn lengths(&self) -> (usize, usize) {
+        (self.visited.len(), self.warnings.len())
     }
 
     /// The nodes visited on the way to a checkpoint, and the warnings raised.
@@ -131,19 +191,19 @@ impl History {
             self.warnings.truncate(left.from.1);
             self.warnings.extend(left.warnings);
         }
-        if let Some(landmark) = self.landmarks.get(&sequence) {
-            self.visited.truncate(landmark.ancestry.0);
-            self.warnings.truncate(landmark.ancestry.1);
+        if let Some((visited, warnings)) = self.at(sequence).map(|landmark| landmark.ancestry) {
+            self.visited.truncate(visited);
+            self.warnings.truncate(warnings);
         }
-        (self.visited, self.warnings)
+        self.into_newest()
     }
 
     /// The checkpoint that is meant.
     pub fn find(&self, place: &Place) -> Result<&Landmark, NotThere> {
-        let newest_first = || self.landmarks.values().rev();
+        let newest_first = || self.landmarks.iter().rev();
         let found = match place {
             Place::Newest => newest_first().next(),
-            Place::Sequence(sequence) => self.landmarks.get(sequence),
+            Place::Sequence(sequence) => self.at(*sequence),
             Place::Step(step) => newest_first()
                 .find(|landmark| landmark.is_boundary && landmark.step == *step)
                 .or_else(|| newest_first().find(|landmark| landmark.step == *step)),
@@ -164,12 +224,14 @@ impl History {
             return "the run has none yet".to_owned();
         }
         match place {
-            Place::Newest | Place::Sequence(_) => match ranges(self.landmarks.keys().copied()) {
-                only if self.landmarks.len() == 1 => format!("this run has {only} alone"),
-                all => format!("those of this run are {all}"),
-            },
+            Place::Newest | Place::Sequence(_) => {
+                match ranges(self.landmarks.iter().map(|landmark| landmark.sequence)) {
+                    only if self.landmarks.len() == 1 => format!("this run has {only} alone"),
+                    all => format!("those of this run are {all}"),
+                }
+            }
             Place::Step(_) => {
-                let mut steps: Vec<u64> = self.landmarks.values().map(|landmark| landmark.step).collect();
+                let mut steps: Vec<u64> = self.landmarks.iter().map(|landmark| landmark.step).collect();
                 steps.sort_unstable();
                 steps.dedup();
                 match steps.as_slice() {
@@ -178,10 +240,8 @@ impl History {
                 }
             }
             Place::Node(_) => {
-                let mut nodes: Vec<&str> =
-                    self.landmarks.values().flat_map(|landmark| &landmark.next).map(String::as_str).collect();
-                nodes.sort_unstable();
-                nodes.dedup();
+                let nodes: BTreeSet<&str> =
+                    self.next.iter().flat_map(|next| next.iter()).map(String::as_str).collect();
                 if nodes.is_empty() {
                     return "no node is next in any of them".to_owned();
                 }

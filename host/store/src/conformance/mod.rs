@@ -9,7 +9,10 @@
 pub mod commits;
 pub mod history;
 pub mod locks;
+#[cfg(target_os = "linux")]
+pub mod memory;
 pub mod model;
+pub mod pages;
 pub mod reads;
 pub mod results;
 pub mod runs;
@@ -36,6 +39,7 @@ macro_rules! upkeep_conformance {
     ($fresh:expr) => {
         $crate::upkeep_conformance!(@ $fresh, upkeep: a_cut_history_keeps_what_the_rest_needs a_cut_that_cannot_be_made_changes_nothing
             a_pause_outlives_the_checkpoint_that_it_was_under a_removed_run_is_gone a_run_is_taken_over_whole_or_not_at_all
+            a_long_run_is_taken_over_piece_by_piece
             texts_are_removed_unless_somebody_has_changed_something;
             results: expired_results_are_removed);
     };
@@ -55,6 +59,7 @@ macro_rules! conformance {
     ($fresh:expr) => {
         $crate::conformance!(@ $fresh,
             runs: a_run_is_kept_as_it_was_given a_second_run_of_one_id_is_refused runs_are_listed_newest_first
+                listed_rows_have_no_texts
                 updates_change_what_they_name numbers_that_do_not_fit_are_refused names_are_resolved snapshots_are_kept_once
                 a_run_brings_its_snapshots_or_nothing;
             commits: checkpoints_are_kept_in_order pending_records_are_replaced_and_voided a_batch_writes_what_is_left_of_it
@@ -66,6 +71,7 @@ macro_rules! conformance {
             history: entries_are_numbered_without_gaps a_reader_goes_on_where_it_stopped only_history_has_entries;
             locks: a_held_run_is_refused a_dropped_guard_gives_the_run_back one_of_many_threads_gets_the_run
                 unknown_runs_cannot_be_held;
+            pages: a_page_ends_after_so_many_bytes pending_records_come_in_pages histories_of_many_namespaces_come_in_order;
             model: random_batches_agree_with_the_memory_store
         );
     };

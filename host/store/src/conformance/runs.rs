@@ -63,9 +63,35 @@ pub fn runs_are_listed_newest_first(fresh: Fresh<'_>) {
         status: Some(Status::Running),
         graph_id: Some("one".into()),
         root_id: Some("b".into()),
+        before: Some("a".into()),
         limit: Some(1),
     };
     assert_eq!(ids(&list(narrow)), ["b"]);
+    let before = |run: &str| RunFilter { before: Some(run.to_owned()), ..RunFilter::default() };
+    assert_eq!(ids(&list(before("c"))), ["a", "b"]);
+    assert_eq!(ids(&list(RunFilter { limit: Some(1), ..before("c") })), ["a"]);
+    assert_eq!(ids(&list(before("b"))), [""; 0]);
+    assert_eq!(ids(&list(before("nobody"))), [""; 0]);
+}
+
+pub fn listed_rows_have_no_texts(fresh: Fresh<'_>) {
+    let subject = fresh();
+    let store = subject.open();
+    let full = full_run("full");
+    store.create_run(&full).unwrap();
+    assert!(full.row.result.is_some() && full.row.error.is_some());
+    let listed = RunRow { result: None, error: None, ..full.row.clone() };
+    for store in [store, subject.open()] {
+        assert_eq!(store.runs(&RunFilter::default()).unwrap(), [listed.clone()]);
+        assert_eq!(store.listed_run("full").unwrap(), Some(listed.clone()));
+        assert_eq!(store.run("full").unwrap(), Some(full.row.clone()));
+    }
+    assert_eq!(subject.open().listed_run("nobody").unwrap(), None);
+    // What they are is still known once something else of the row has changed.
+    let store = subject.open();
+    store.commit("full", &[], &update(9_000), Synchronous::Normal).unwrap();
+    let changed = subject.open().run("full").unwrap().unwrap();
+    assert_eq!((changed.result, changed.error), (full.row.result, full.row.error));
 }
 
 pub fn updates_change_what_they_name(fresh: Fresh<'_>) {

@@ -22,6 +22,11 @@ fn filled_place(subject: &dyn UpkeepSubject) -> Box<dyn Upkeep> {
     store
 }
 
+/// Records as they come from elsewhere.
+fn given(records: &[Numbered]) -> impl Iterator<Item = Result<Numbered, ImportError>> {
+    records.iter().cloned().map(Ok)
+}
+
 fn wanted(channel: &str, base: u64, version: u64) -> Wanted<'_> {
     Wanted { channel, base, version }
 }
@@ -53,7 +58,7 @@ pub fn a_pause_outlives_the_checkpoint_that_it_was_under(fresh: FreshUpkeep<'_>)
     assert_eq!(kinds, [status, checkpoint, status, checkpoint]);
     let elsewhere = fresh();
     let there = elsewhere.open();
-    there.import_run(&run("r"), &told, &[(String::new(), "said".to_owned())]).unwrap();
+    there.import_run(&run("r"), &mut given(&told), &[(String::new(), "said".to_owned())]).unwrap();
     let again = elsewhere.open();
     assert_eq!(again.history("r", 0, 100).unwrap(), told);
     assert_eq!(again.history_length("r").unwrap(), store.history_length("r").unwrap());
@@ -176,7 +181,7 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
 
     let elsewhere = fresh();
     let there = elsewhere.open();
-    there.import_run(&new, &records, &said).unwrap();
+    there.import_run(&new, &mut given(&records), &said).unwrap();
     let again = elsewhere.open();
     assert_eq!(format!("{:?}", everything(&*again, "r", &["", "child"])), whole_run);
     assert_eq!(again.pruning("r", "").unwrap().as_deref(), Some("said"));
@@ -188,13 +193,13 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
     commit(&*again, "r", std::slice::from_ref(&next));
     assert_eq!(again.history("r", length, 9).unwrap(), [Numbered { before: length, record: next }]);
     assert_eq!(again.values("r", "", &[wanted("log", 0, 4)]).unwrap().len(), 5);
-    let refused = again.import_run(&new, &records, &said).unwrap_err();
+    let refused = again.import_run(&new, &mut given(&records), &said).unwrap_err();
     assert_eq!(refused, ImportError::Create(CreateRunError::Exists { run: "r".to_owned() }));
 
     let third = fresh();
     let third = third.open();
     records.reverse();
-    let refused = third.import_run(&new, &records, &[]).unwrap_err();
+    let refused = third.import_run(&new, &mut given(&records), &[]).unwrap_err();
     assert!(
         matches!(
             refused,
@@ -204,6 +209,43 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
     );
     assert_eq!(third.run("r").unwrap(), None);
     assert_eq!(third.snapshot(&digest("graph")).unwrap(), None);
+}
+
+/// More records than are written at one time, and an error at the end of them.
+pub fn a_long_run_is_taken_over_piece_by_piece(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let store = filled_place(&*subject);
+    for sequence in 0..3_000 {
+        let log = if sequence == 0 { whole("log", 0, "[]") } else { segment("log", sequence, "[1]") };
+        let mut batch = vec![checkpoint("r", sequence, vec![log])];
+        if sequence % 500 == 0 {
+            batch.extend([task("r", sequence, "t", "x"), status("r", sequence, "paused")]);
+        }
+        commit(&*store, "r", &batch);
+    }
+    let mut records = store.history("r", 0, 10_000).unwrap();
+    while let Some(last) = records.last() {
+        let page = store.history("r", last.before + last.record.events, 10_000).unwrap();
+        if page.is_empty() {
+            break;
+        }
+        records.extend(page);
+    }
+    let elsewhere = fresh();
+    let there = elsewhere.open();
+    let broken = ImportError::Source { reason: "it ends here".to_owned() };
+    let refused = there.import_run(&run("r"), &mut given(&records).chain([Err(broken.clone())]), &[]);
+    assert_eq!(refused, Err(broken));
+    assert_eq!(there.run("r").unwrap(), None);
+    there.import_run(&run("r"), &mut given(&records), &[]).unwrap();
+    let again = elsewhere.open();
+    assert_eq!(again.history_length("r").unwrap(), store.history_length("r").unwrap());
+    assert!(
+        again.checkpoints("r", "", Some(2_000), 500).unwrap()
+            == store.checkpoints("r", "", Some(2_000), 500).unwrap()
+    );
+    assert!(again.history("r", 4_000, 50).unwrap() == store.history("r", 4_000, 50).unwrap());
+    assert_eq!(again.values("r", "", &[wanted("log", 0, 2_999)]).unwrap().len(), 3_000);
 }
 
 pub fn texts_are_removed_unless_somebody_has_changed_something(fresh: FreshUpkeep<'_>) {

@@ -1,30 +1,42 @@
-//! Lines of a log.
+//! Lines of a log: written as one commit, and read without holding more of them than is asked for.
 
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 use graph_core::trust::{KeyId, Signature};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
+use crate::bounds::{self, LARGEST_READ, LARGEST_TEXT};
 use crate::run::RunRow;
 use crate::store::Numbered;
 
 /// The digits of the digest that stands before a line's text.
 pub(super) const DIGITS: usize = 64;
+/// Where a line's text begins: after the digest and a blank.
+const TEXT: u64 = DIGITS as u64 + 1;
+/// The longest line, in bytes: 2 GiB. A commit of the largest checkpoint repeats a result in the record, in a channel
+/// value and in the run's row.
+pub(super) const LONGEST: u64 = 2 << 30;
+/// A line up to this length is taken into memory as it is; a longer one is read from the file piece by piece.
+const SHORT: u64 = 8 << 20;
 
-/// What a line says: the run's row from then on, and the records of a commit.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Line {
-    pub(super) row: RunRow,
-    pub(super) records: Vec<Entry>,
+/// A line to be written: the run's row from then on, and the records of a commit.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'a> {
+    pub(super) row: &'a RunRow,
+    pub(super) records: Vec<Entry<'a>>,
     /// How often the log was written anew, in its first line.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub(super) generation: u64,
     /// What is said about removed checkpoints, by namespace, in the first line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) prunings: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) prunings: &'a [(String, String)],
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
@@ -32,50 +44,48 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A record. Its run is that of the log.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+/// A record to be written. Its run is that of the log.
+#[derive(Debug, Serialize)]
+pub(super) struct Entry<'a> {
     kind: RecordKind,
-    namespace: String,
+    namespace: &'a str,
     sequence: u64,
     step: u64,
-    task: String,
-    body: String,
+    task: &'a str,
+    body: &'a str,
     digest: Digest,
     key_id: KeyId,
     signature: Signature,
     events: u64,
     /// How many entries of the history come before its own, where that does not follow from the lines before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
-    values: Vec<Value>,
+    values: Vec<Value<'a>>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Value {
-    channel: String,
+#[derive(Debug, Serialize)]
+struct Value<'a> {
+    channel: &'a str,
     version: u64,
     kind: ValueKind,
-    json: String,
+    json: &'a str,
 }
 
-impl From<&SignedRecord> for Entry {
-    fn from(record: &SignedRecord) -> Self {
-        let value = |value: &ChannelValue| Value {
-            channel: value.channel.clone(),
+impl<'a> From<&'a SignedRecord> for Entry<'a> {
+    fn from(record: &'a SignedRecord) -> Self {
+        let value = |value: &'a ChannelValue| Value {
+            channel: &value.channel,
             version: value.version,
             kind: value.kind,
-            json: value.json.to_string(),
+            json: &value.json,
         };
         Self {
             kind: record.kind,
-            namespace: record.namespace.clone(),
+            namespace: &record.namespace,
             sequence: record.sequence,
             step: record.step,
-            task: record.task.clone(),
-            body: record.body.to_string(),
+            task: &record.task,
+            body: &record.body,
             digest: record.digest,
             key_id: record.key_id,
             signature: record.signature,
@@ -86,61 +96,407 @@ impl From<&SignedRecord> for Entry {
     }
 }
 
-impl From<&Numbered> for Entry {
-    fn from(numbered: &Numbered) -> Self {
+impl<'a> From<&'a Numbered> for Entry<'a> {
+    fn from(numbered: &'a Numbered) -> Self {
         Self { before: Some(numbered.before), ..Self::from(&numbered.record) }
     }
 }
 
-impl Entry {
-    /// The record with the number that its entries begin after.
-    pub(super) fn numbered(self, run: &str) -> Numbered {
-        Numbered { before: self.before.unwrap_or(0), record: self.record(run) }
+/// Why a line was not written.
+#[derive(Debug)]
+pub(super) enum NotWritten {
+    /// It is longer than [`LONGEST`].
+    TooLong,
+    /// The file cannot be written.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for NotWritten {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Line<'_> {
+    /// Writes the line at a place of the file, and gives its length with its end. The end is written last: until then
+    /// there is no line.
+    pub(super) fn write(&self, file: &mut (impl Write + Seek), at: u64) -> Result<u64, NotWritten> {
+        file.seek(SeekFrom::Start(at))?;
+        let texts =
+            [&self.row.result, &self.row.error].into_iter().flatten().map(|text| bounds::length(text));
+        let records = self.records.iter().map(|entry| {
+            let values = entry.values.iter().map(|value| bounds::length(value.json));
+            values.fold(bounds::length(entry.body), u64::saturating_add)
+        });
+        if texts.chain(records).fold(0, u64::saturating_add) <= SHORT {
+            let mut line = vec![b'0'; DIGITS];
+            line.push(b' ');
+            serde_json::to_writer(&mut line, self).map_err(io::Error::from)?;
+            let digest = Digest::of_bytes(&line[DIGITS + 1..]).hex();
+            line[..DIGITS].copy_from_slice(digest.as_bytes());
+            line.push(b'\n');
+            file.write_all(&line)?;
+            return Ok(line.len() as u64);
+        }
+        file.write_all(&[b'0'; DIGITS])?;
+        file.write_all(b" ")?;
+        let (hasher, length) = {
+            let inner = io::BufWriter::new(&mut *file);
+            let mut out = Hashing { inner, hasher: Sha256::new(), length: 0 };
+            serde_json::to_writer(&mut out, self).map_err(io::Error::from)?;
+            out.flush()?;
+            (out.hasher, out.length)
+        };
+        let length = TEXT + length + 1;
+        if length > LONGEST {
+            return Err(NotWritten::TooLong);
+        }
+        file.seek(SeekFrom::Start(at))?;
+        file.write_all(Digest::from_bytes(hasher.finalize().into()).hex().as_bytes())?;
+        file.seek(SeekFrom::Start(at + length - 1))?;
+        file.write_all(b"\n")?;
+        Ok(length)
+    }
+}
+
+/// Hashes and counts what it passes on.
+struct Hashing<W> {
+    inner: W,
+    hasher: Sha256,
+    length: u64,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.hasher.update(&bytes[..count]);
+        self.length += count as u64;
+        Ok(count)
     }
 
-    /// The record, in its run.
-    pub(super) fn record(self, run: &str) -> SignedRecord {
-        let value = |value: Value| ChannelValue {
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// What stands at a place of a log.
+pub(super) enum Found {
+    /// A line that is what its digest says.
+    Line(Text),
+    /// Nothing, or a line without its end, which was cut short.
+    End,
+    /// A line that is not what was written.
+    Damaged(String),
+}
+
+/// The text of a line.
+pub(super) struct Text {
+    /// The length of the line, with its end.
+    pub(super) length: u64,
+    /// The text, where it is short.
+    held: Option<Vec<u8>>,
+    at: u64,
+}
+
+/// Looks at the line that begins at a place.
+pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
+    file.seek(SeekFrom::Start(at))?;
+    let mut reader = BufReader::new(&mut *file);
+    let mut line = Vec::new();
+    Read::by_ref(&mut reader).take(SHORT).read_until(b'\n', &mut line)?;
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        let length = line.len() as u64 + 1;
+        let Some((digest, text)) = line.split_at_checked(DIGITS) else {
+            return Ok(Found::Damaged("a line is too short".to_owned()));
+        };
+        let Some((b' ', text)) = text.split_first() else {
+            return Ok(Found::Damaged("a line has no text".to_owned()));
+        };
+        if Digest::of_bytes(text).hex().as_bytes() != digest {
+            return Ok(Found::Damaged(CHANGED.to_owned()));
+        }
+        return Ok(Found::Line(Text { length, held: Some(line), at }));
+    }
+    if (line.len() as u64) < SHORT {
+        return Ok(Found::End);
+    }
+    // Whether it is whole is found out before any of it is taken into memory.
+    let mut hasher = Sha256::new();
+    hasher.update(&line[DIGITS + 1..]);
+    let mut length = line.len() as u64;
+    line.truncate(DIGITS);
+    line.shrink_to_fit();
+    loop {
+        let piece = reader.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(Found::End);
+        }
+        let end = piece.iter().position(|byte| *byte == b'\n');
+        let used = end.unwrap_or(piece.len());
+        hasher.update(&piece[..used]);
+        reader.consume(used);
+        length += used as u64;
+        if length >= LONGEST {
+            return Ok(Found::Damaged(format!("a line is longer than {} MiB", LONGEST >> 20)));
+        }
+        if end.is_some() {
+            break;
+        }
+    }
+    if Digest::from_bytes(hasher.finalize().into()).hex().as_bytes() != line {
+        return Ok(Found::Damaged(CHANGED.to_owned()));
+    }
+    Ok(Found::Line(Text { length: length + 1, held: None, at }))
+}
+
+const CHANGED: &str = "a line is not what its digest says";
+
+impl Text {
+    /// Whether the line is short enough to be in memory as a whole.
+    pub(super) const fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Reads the text with a seed. `Err` says why it cannot be read.
+    fn read<S: for<'de> DeserializeSeed<'de, Value = T>, T>(
+        &self,
+        file: &mut File,
+        seed: S,
+    ) -> Result<T, String> {
+        let told = |error: serde_json::Error| format!("a line cannot be read: {error}");
+        if let Some(line) = &self.held {
+            let mut text = serde_json::Deserializer::from_slice(&line[DIGITS + 1..]);
+            let value = seed.deserialize(&mut text).map_err(told)?;
+            return text.end().map(|()| value).map_err(told);
+        }
+        let length = self.length - TEXT - 1;
+        let told_io = |error: io::Error| format!("a line cannot be read: {error}");
+        file.seek(SeekFrom::Start(self.at + TEXT)).map_err(told_io)?;
+        let mut text = serde_json::Deserializer::from_reader(BufReader::new(file.take(length)));
+        let value = seed.deserialize(&mut text).map_err(told)?;
+        text.end().map(|()| value).map_err(told)
+    }
+
+    /// What the line is about, without its texts.
+    pub(super) fn outline(&self, file: &mut File) -> Result<Outline, String> {
+        self.read(file, std::marker::PhantomData::<Outline>)
+    }
+
+    /// The whole row.
+    pub(super) fn row(&self, file: &mut File) -> Result<RunRow, String> {
+        self.read(file, std::marker::PhantomData::<RowOnly>).map(|line| line.row)
+    }
+
+    /// Some of the records, by their places in the line, which rise.
+    pub(super) fn records(
+        &self,
+        file: &mut File,
+        run: &str,
+        places: &[u32],
+    ) -> Result<Vec<SignedRecord>, String> {
+        let found = self.read(file, Picked(places))?;
+        if found.len() != places.len() {
+            return Err("a line has fewer records than it had".to_owned());
+        }
+        found.into_iter().map(|record| record.signed(run)).collect()
+    }
+}
+
+/// A line without the texts of its row and of its records.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Outline {
+    pub(super) row: RowOutline,
+    pub(super) records: Vec<EntryOutline>,
+    #[serde(default)]
+    pub(super) generation: u64,
+    #[serde(default)]
+    pub(super) prunings: Vec<(String, String)>,
+}
+
+/// A row without its texts.
+#[derive(Debug)]
+pub(super) struct RowOutline {
+    pub(super) row: RunRow,
+    /// The line has a result or an error.
+    pub(super) has_texts: bool,
+}
+
+impl<'de> Deserialize<'de> for RowOutline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = RowOutline;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the row of a run")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<RowOutline, A::Error> {
+                let mut row = serde_json::Map::new();
+                let mut has_texts = false;
+                while let Some(name) = fields.next_key::<String>()? {
+                    if name == "result" || name == "error" {
+                        has_texts |= fields.next_value::<Option<IgnoredAny>>()?.is_some();
+                    } else {
+                        row.insert(name, fields.next_value()?);
+                    }
+                }
+                let row = serde_json::from_value(row.into()).map_err(A::Error::custom)?;
+                Ok(RowOutline { row, has_texts })
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A record without its texts.
+#[derive(Debug, Deserialize)]
+pub(super) struct EntryOutline {
+    pub(super) kind: RecordKind,
+    pub(super) namespace: String,
+    pub(super) sequence: u64,
+    pub(super) step: u64,
+    pub(super) task: String,
+    pub(super) events: u64,
+    #[serde(default)]
+    pub(super) before: Option<u64>,
+    pub(super) values: Vec<ValueOutline>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ValueOutline {
+    pub(super) channel: String,
+}
+
+#[derive(Deserialize)]
+struct RowOnly {
+    row: RunRow,
+}
+
+/// A record as it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    kind: RecordKind,
+    namespace: String,
+    sequence: u64,
+    step: u64,
+    task: String,
+    body: Arc<str>,
+    digest: Digest,
+    key_id: KeyId,
+    signature: Signature,
+    events: u64,
+    #[serde(default, rename = "before")]
+    _before: Option<u64>,
+    values: Vec<KeptValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeptValue {
+    channel: String,
+    version: u64,
+    kind: ValueKind,
+    json: Arc<str>,
+}
+
+impl Kept {
+    fn signed(self, run: &str) -> Result<SignedRecord, String> {
+        let texts = self.values.iter().map(|value| &value.json).chain([&self.body]);
+        if texts.clone().any(|text| bounds::length(text) > LARGEST_TEXT) {
+            return Err(format!("a text has more than {} MiB", LARGEST_TEXT >> 20));
+        }
+        if texts.map(|text| bounds::length(text)).fold(0, u64::saturating_add) > LARGEST_READ {
+            return Err(format!("a record has more than {} MiB", LARGEST_READ >> 20));
+        }
+        let value = |value: KeptValue| ChannelValue {
             channel: value.channel,
             version: value.version,
             kind: value.kind,
-            json: Arc::from(value.json),
+            json: value.json,
         };
-        SignedRecord {
+        let mut values: Vec<_> = self.values.into_iter().map(value).collect();
+        values
+            .sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
+        Ok(SignedRecord {
             kind: self.kind,
             run: run.to_owned(),
             namespace: self.namespace,
             sequence: self.sequence,
             step: self.step,
             task: self.task,
-            body: self.body.into(),
+            body: self.body,
             digest: self.digest,
             key_id: self.key_id,
             signature: self.signature,
             events: self.events,
-            values: self.values.into_iter().map(value).collect(),
+            values,
             results: Vec::new(),
-        }
+        })
     }
 }
 
-impl Line {
-    /// The line with its end.
-    pub(super) fn encode(&self) -> serde_json::Result<Vec<u8>> {
-        let text = serde_json::to_string(self)?;
-        let digest = Digest::of_bytes(text.as_bytes()).hex();
-        Ok(format!("{digest} {text}\n").into_bytes())
+/// Reads the records of a line at some places, and passes over everything else.
+struct Picked<'p>(&'p [u32]);
+
+impl<'de> DeserializeSeed<'de> for Picked<'_> {
+    type Value = Vec<Kept>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Picked<'_> {
+    type Value = Vec<Kept>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a line of a log")
     }
 
-    /// Reads a line without its end; `Err` says why it is damaged.
-    pub(super) fn decode(line: &[u8]) -> Result<Self, String> {
-        let Some((digest, text)) = line.split_at_checked(DIGITS) else {
-            return Err("a line is too short".to_owned());
-        };
-        let Some((b' ', text)) = text.split_first() else { return Err("a line has no text".to_owned()) };
-        if Digest::of_bytes(text).hex().as_bytes() != digest {
-            return Err("a line is not what its digest says".to_owned());
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            if name == "records" {
+                found = fields.next_value_seed(PickedRecords(self.0))?;
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
         }
-        serde_json::from_slice(text).map_err(|error| format!("a line cannot be read: {error}"))
+        Ok(found)
+    }
+}
+
+struct PickedRecords<'p>(&'p [u32]);
+
+impl<'de> DeserializeSeed<'de> for PickedRecords<'_> {
+    type Value = Vec<Kept>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PickedRecords<'_> {
+    type Value = Vec<Kept>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("records")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut records: A) -> Result<Self::Value, A::Error> {
+        let (mut found, mut wanted) = (Vec::with_capacity(self.0.len()), self.0.iter().copied().peekable());
+        for place in 0_u32.. {
+            if wanted.next_if_eq(&place).is_some() {
+                let Some(record) = records.next_element()? else { break };
+                found.push(record);
+            } else if records.next_element::<IgnoredAny>()?.is_none() {
+                break;
+            }
+        }
+        Ok(found)
     }
 }

@@ -1,29 +1,36 @@
-//! The log of one run, and what it comes to.
+//! The log of one run, and where what it holds is.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
+use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::line::{DIGITS, Entry, Line};
-use super::store::write_atomic;
-use crate::error::{CommitError, ReadError, StorageError};
-use crate::memory::MemoryStore;
-use crate::regular;
-use crate::run::{NewRun, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore as _, Numbered, Synchronous, Upkeep as _};
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
-use graph_core::record::{RecordKind, SignedRecord};
+use super::index::{Index, Place, Taken};
+use super::line::{self, DIGITS, Entry, Found, LONGEST, Line, NotWritten, Text};
+use super::store::write_atomic_with;
+use crate::bounds::{self, LARGEST_READ, Page};
+use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
+use crate::plan;
+use crate::regular;
+use crate::run::{RunRow, RunUpdate};
+use crate::store::{At, Numbered, Synchronous, Wanted};
+use crate::upkeep::{Cut, Freed};
 
 /// The name of a run's log in its folder.
-const NAME: &str = "log";
+pub(super) const NAME: &str = "log";
 
-/// A run as far as its log has been read.
+/// A run as far as its log has been read: where its records are, and not the records.
 #[derive(Debug)]
 pub(super) struct Log {
     file: PathBuf,
     run: String,
-    /// What the lines so far come to: a store with this run alone.
-    pub(super) held: MemoryStore,
+    index: Index,
+    /// The row, without its texts.
+    row: Option<RunRow>,
+    /// The line that brings the row with its texts, where it has any.
+    texts: Option<u64>,
+    prunings: Vec<(String, String)>,
     /// Where the next line begins.
     end: u64,
     /// The digest of the first line, as text: it changes when the log is written anew.
@@ -31,6 +38,12 @@ pub(super) struct Log {
     generation: u64,
     /// What is wrong with that line, if something is.
     pub(super) damage: Option<StorageError>,
+}
+
+/// A log that is open: its file stays what it is, even where another process writes it anew.
+pub(super) struct OpenLog<'l> {
+    pub(super) log: &'l mut Log,
+    file: File,
 }
 
 /// What a system error means for a store.
@@ -45,30 +58,70 @@ pub(super) fn fault(file: &Path, error: &io::Error) -> StorageError {
     }
 }
 
+/// A line that is too long for a log that is begun or written anew.
+fn too_long(reason: NotWritten) -> io::Error {
+    match reason {
+        NotWritten::Failed(error) => error,
+        NotWritten::TooLong => io::Error::other(format!("a line would be longer than {} MiB", LONGEST >> 20)),
+    }
+}
+
 impl Log {
     /// Writes the first line of a new run into its folder.
     pub(super) fn create(folder: &Path, row: &RunRow, synchronous: Synchronous) -> Result<(), StorageError> {
-        let path = folder.join(NAME);
-        let line = Line { row: row.clone(), records: Vec::new(), generation: 0, prunings: Vec::new() };
-        Self::begin(&path, &line, synchronous)
+        Self::begin(&folder.join(NAME), row, 0, &[], synchronous, |_, end| Ok(end))
     }
 
-    /// Writes the first line of a run that comes from elsewhere.
+    /// Writes the log of a run that comes from elsewhere.
     pub(super) fn import(
         folder: &Path,
         row: &RunRow,
-        records: &[Numbered],
+        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
-    ) -> Result<(), StorageError> {
-        let records = records.iter().map(Entry::from).collect();
-        let line = Line { row: row.clone(), records, generation: 1, prunings: prunings.to_vec() };
-        Self::begin(&folder.join(NAME), &line, Synchronous::Full)
+    ) -> Result<(), ImportError> {
+        let path = folder.join(NAME);
+        let mut refused = None;
+        let begun = Self::begin(&path, row, 1, prunings, Synchronous::Full, |file, mut end| {
+            let (listed, mut index) = (row.listed(), Index::default());
+            let mut next = |end: u64| -> Result<Vec<Numbered>, ImportError> {
+                let page = plan::next_of_import(records)?;
+                plan::plan_import(&row.run_id, &page, |namespace| Ok(index.head(namespace)))?;
+                for (place, Numbered { before, record }) in page.iter().enumerate() {
+                    let channels = record.values.iter().map(|value| value.channel.as_str());
+                    index.take(&row.run_id, Taken::from(record), channels, (end, place), Some(*before))?;
+                }
+                Ok(page)
+            };
+            loop {
+                match next(end) {
+                    Ok(page) if page.is_empty() => return Ok(end),
+                    Ok(page) => end += write_more(file, end, &listed, &page)?,
+                    Err(error) => {
+                        refused = Some(error);
+                        return Ok(end);
+                    }
+                }
+            }
+        });
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(begun?),
+        }
     }
 
-    fn begin(path: &Path, line: &Line, synchronous: Synchronous) -> Result<(), StorageError> {
+    fn begin(
+        path: &Path,
+        row: &RunRow,
+        generation: u64,
+        prunings: &[(String, String)],
+        synchronous: Synchronous,
+        more: impl FnOnce(&mut File, u64) -> io::Result<u64>,
+    ) -> Result<(), StorageError> {
         let write = || {
             let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-            file.write_all(&line.encode()?)?;
+            let line = Line { row, records: Vec::new(), generation, prunings };
+            let end = line.write(&mut file, 0).map_err(too_long)?;
+            more(&mut file, end)?;
             if synchronous == Synchronous::Full { file.sync_all() } else { Ok(()) }
         };
         write().map_err(|error| fault(path, &error))
@@ -79,7 +132,10 @@ impl Log {
         Self {
             file: folder.join(NAME),
             run: run.to_owned(),
-            held: MemoryStore::new(),
+            index: Index::default(),
+            row: None,
+            texts: None,
+            prunings: Vec::new(),
             end: 0,
             first: Vec::new(),
             generation: 0,
@@ -87,77 +143,85 @@ impl Log {
         }
     }
 
-    /// Reads what has been added since.
-    pub(super) fn refresh(&mut self) -> Result<(), StorageError> {
-        let mut read = || {
+    /// Opens the log, and reads what has been added since.
+    pub(super) fn open(&mut self) -> Result<OpenLog<'_>, StorageError> {
+        let mut open = || {
             regular::check(&self.file)?;
             let mut file = File::open(&self.file)?;
             // Whoever commits must not cut a line off while it is read.
             file.lock_shared()?;
-            self.read_on(&mut file)
+            self.read_on(&mut file)?;
+            file.unlock()?;
+            Ok(file)
         };
-        let lines = read();
-        let lines = lines.map_err(|error| fault(&self.file, &error))?;
-        self.take(&lines);
-        Ok(())
+        match open() {
+            Ok(file) => Ok(OpenLog { log: self, file }),
+            Err(error) => Err(fault(&self.file, &error)),
+        }
     }
 
-    /// Everything behind what has been read; all of it where the log was written anew.
-    fn read_on(&mut self, file: &mut File) -> io::Result<Vec<u8>> {
+    /// Takes in everything behind what has been read; all of it where the log was written anew. A line without its end
+    /// is left for later.
+    fn read_on(&mut self, file: &mut File) -> io::Result<()> {
         let mut first = Vec::new();
         file.seek(SeekFrom::Start(0))?;
         Read::by_ref(file).take(DIGITS as u64).read_to_end(&mut first)?;
         if first != self.first {
-            (self.held, self.end, self.damage) = (MemoryStore::new(), 0, None);
-            self.first = first;
+            let folder = self.file.parent().unwrap_or(Path::new("")).to_owned();
+            *self = Self { first, ..Self::of(&folder, &self.run) };
         }
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(self.end))?;
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// Takes lines that follow; one without its end is left for later.
-    fn take(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while self.damage.is_none()
-            && let Some(length) = rest.iter().position(|byte| *byte == b'\n')
-        {
-            if let Err(reason) = Line::decode(&rest[..length]).and_then(|line| self.apply(line)) {
-                self.damage = Some(self.damaged(&reason));
-                return;
+        while self.damage.is_none() {
+            let taken = match line::find(file, self.end)? {
+                Found::End => break,
+                Found::Damaged(reason) => Err(reason),
+                Found::Line(text) => self.take(&text, file).map(|()| text.length),
+            };
+            match taken {
+                Ok(length) => self.end += length,
+                Err(reason) => self.damage = Some(self.damaged(&reason)),
             }
-            self.end += length as u64 + 1;
-            rest = &rest[length + 1..];
         }
+        self.index.settle();
+        Ok(())
     }
 
-    fn apply(&mut self, line: Line) -> Result<(), String> {
+    fn take(&mut self, text: &Text, file: &mut File) -> Result<(), String> {
+        let line = text.outline(file)?;
         let run = &self.run;
-        if line.row.run_id != *run {
-            return Err(format!("a line is of run {}", line.row.run_id));
+        if line.row.row.run_id != *run {
+            return Err(format!("a line is of run {}", line.row.row.run_id));
         }
-        if self.end == 0 {
-            let new = NewRun { row: line.row, snapshots: Vec::new() };
-            let records: Vec<_> = line.records.into_iter().map(|entry| entry.numbered(run)).collect();
-            self.generation = line.generation;
-            return self.held.import_run(&new, &records, &line.prunings).map_err(|error| error.to_string());
+        let is_first = self.end == 0;
+        if !is_first && (line.generation > 0 || !line.prunings.is_empty()) {
+            return Err("a later line is written as the first one".to_owned());
         }
-        let records: Vec<SignedRecord> = line.records.into_iter().map(|entry| entry.record(run)).collect();
-        self.held
-            .commit(run, &records, &RunUpdate::default(), Synchronous::Normal)
-            .map_err(|error| error.to_string())?;
-        self.held.put_row(line.row);
+        for (place, entry) in line.records.iter().enumerate() {
+            // The records of a first line bring their numbers, as those do that follow it when a log is written anew.
+            let before = entry.before.or(is_first.then_some(0));
+            let channels = entry.values.iter().map(|value| value.channel.as_str());
+            self.index
+                .take(run, Taken::from(entry), channels, (self.end, place), before)
+                .map_err(|error| error.to_string())?;
+        }
+        if is_first {
+            (self.generation, self.prunings) = (line.generation, line.prunings);
+        }
+        // The lines of a run that comes from elsewhere repeat the row without its texts.
+        let goes_on = line.records.first().is_some_and(|entry| entry.before.is_some());
+        if line.row.has_texts {
+            self.texts = Some(self.end);
+        } else if !goes_on {
+            self.texts = None;
+        }
+        self.row = Some(line.row.row);
         Ok(())
     }
 
     fn damaged(&self, reason: &str) -> StorageError {
-        let newest = self.held.checkpoint(&self.run, "", At::Latest).ok().flatten();
-        let readable = match newest {
-            Some(newest) => format!(
-                "the checkpoints of run {} up to number {} can still be read",
-                self.run, newest.sequence
-            ),
+        let readable = match self.index.head("") {
+            Some(newest) => {
+                format!("the checkpoints of run {} up to number {newest} can still be read", self.run)
+            }
             None => format!("no checkpoint of run {} can be read", self.run),
         };
         StorageError::Corrupt {
@@ -167,30 +231,7 @@ impl Log {
         }
     }
 
-    /// Writes the log anew, with what is held alone. Nobody else may write to it meanwhile.
-    pub(super) fn rewrite(&mut self) -> Result<(), ReadError> {
-        let Some(row) = self.held.run(&self.run)? else {
-            return Err(ReadError::NotFound { run: self.run.clone() });
-        };
-        let mut records: Vec<Entry> =
-            self.held.history(&self.run, 0, usize::MAX)?.iter().map(Entry::from).collect();
-        let mut prunings = Vec::new();
-        for namespace in self.held.namespaces(&self.run)? {
-            // Status records are part of the history.
-            let waiting = self.held.pending(&self.run, &namespace)?;
-            records
-                .extend(waiting.iter().filter(|record| record.kind != RecordKind::Status).map(Entry::from));
-            if let Some(note) = self.held.pruning(&self.run, &namespace)? {
-                prunings.push((namespace, note));
-            }
-        }
-        let line = Line { row, records, generation: self.generation.saturating_add(1), prunings };
-        let bytes = line.encode().map_err(|error| fault(&self.file, &error.into()))?;
-        write_atomic(&self.file, &bytes, true)?;
-        Ok(())
-    }
-
-    /// Adds a commit as one line. After an error what is held here is not to be used any more.
+    /// Adds a commit as one line. After an error what is known here is not to be used any more.
     pub(super) fn commit(
         &mut self,
         batch: &[SignedRecord],
@@ -202,38 +243,391 @@ impl Log {
             regular::check(&self.file)?;
             let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
             file.lock()?;
-            let lines = self.read_on(&mut file)?;
-            Ok((file, lines))
+            self.read_on(&mut file)?;
+            Ok(file)
         };
-        let (mut file, lines) = open().map_err(|error| fault(&self.file, &error))?;
-        self.take(&lines);
+        let mut file = open().map_err(|error: io::Error| fault(&self.file, &error))?;
         if let Some(damage) = &self.damage {
             return Err(damage.clone().into());
         }
-        self.held.commit(&self.run, batch, update, synchronous)?;
-        let Ok(Some(row)) = self.held.run(&self.run) else {
-            return Err(CommitError::NotFound { run: self.run.clone() });
+        let not_found = || CommitError::NotFound { run: self.run.clone() };
+        plan::plan(&self.run, batch, |namespace| Ok(self.index.head(namespace)))?;
+        let mut row = match self.texts {
+            Some(at) => text_at(&self.file, &mut file, at, |text, file| text.row(file))?,
+            None => self.row.clone().ok_or_else(not_found)?,
         };
-        before()?;
-        let records = batch.iter().map(Entry::from).collect();
-        let line = Line { row, records, generation: 0, prunings: Vec::new() };
+        update.apply(&mut row);
         let end = self.end;
-        let mut write = || -> io::Result<u64> {
-            let line = line.encode()?;
+        for (place, record) in batch.iter().enumerate() {
+            let channels = record.values.iter().map(|value| value.channel.as_str());
+            self.index.take(&self.run, Taken::from(record), channels, (end, place), None)?;
+        }
+        before()?;
+        let line = Line {
+            row: &row,
+            records: batch.iter().map(Entry::from).collect(),
+            generation: 0,
+            prunings: &[],
+        };
+        let mut write = || -> Result<u64, NotWritten> {
             // What another commit did not get to the end of.
             file.set_len(end)?;
-            file.seek(SeekFrom::Start(end))?;
-            if let Err(error) = file.write_all(&line) {
+            let written = line.write(&mut file, end).inspect_err(|_| {
                 // The line has no end without its last byte, so what is left of it means nothing.
                 let _ = file.set_len(end);
-                return Err(error);
-            }
+            })?;
             if synchronous == Synchronous::Full {
                 file.sync_data()?;
             }
-            Ok(line.len() as u64)
+            Ok(written)
         };
-        self.end += write().map_err(|error| CommitError::from(fault(&self.file, &error)))?;
+        match write() {
+            Ok(length) => self.end += length,
+            Err(NotWritten::Failed(error)) => return Err(fault(&self.file, &error).into()),
+            Err(NotWritten::TooLong) => {
+                let (run, what) = (self.run.clone(), "commit");
+                return Err(CommitError::TooLarge {
+                    run,
+                    what,
+                    bytes: LONGEST.saturating_add(1),
+                    most: LONGEST,
+                });
+            }
+        }
+        self.texts = (row.result.is_some() || row.error.is_some()).then_some(end);
+        self.row = Some(row.listed());
         Ok(())
+    }
+}
+
+/// Writes records that bring their numbers as one more line, and gives its length.
+fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[Numbered]) -> io::Result<u64> {
+    let records = records.iter().map(Entry::from).collect();
+    Line { row, records, generation: 0, prunings: &[] }.write(file, end).map_err(too_long)
+}
+
+/// Reads from the line at a place that was found whole before.
+fn text_at<T>(
+    path: &Path,
+    file: &mut File,
+    at: u64,
+    read: impl FnOnce(&Text, &mut File) -> Result<T, String>,
+) -> Result<T, StorageError> {
+    let found = match line::find(file, at).map_err(|error| fault(path, &error))? {
+        Found::Line(text) => read(&text, file),
+        Found::End => Err("a line is gone".to_owned()),
+        Found::Damaged(reason) => Err(reason),
+    };
+    found.map_err(|reason| StorageError::Corrupt {
+        file: path.to_owned(),
+        reason: format!("at byte {at}, {reason}"),
+        readable: "it was changed while it was read: what is before that can be read again".to_owned(),
+    })
+}
+
+/// The row without its texts, as the last line of a log has it; `None` where the log is not whole there.
+pub(super) fn last_row(path: &Path, run: &str) -> Result<Option<RunRow>, StorageError> {
+    let look = || {
+        regular::check(path)?;
+        let mut file = File::open(path)?;
+        file.lock_shared()?;
+        let Some(at) = last_line(&mut file)? else { return Ok(None) };
+        Ok(match line::find(&mut file, at)? {
+            Found::Line(text) => text.outline(&mut file).ok().map(|line| line.row.row),
+            Found::End | Found::Damaged(_) => None,
+        })
+    };
+    let row = look().map_err(|error: io::Error| fault(path, &error))?;
+    Ok(row.filter(|row| row.run_id == run))
+}
+
+/// Where the last line begins that has an end.
+fn last_line(file: &mut File) -> io::Result<Option<u64>> {
+    const PIECE: u64 = 64 << 10;
+    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut has_end = false;
+    let lowest = end.saturating_sub(2 * LONGEST);
+    while end > lowest {
+        let start = end.saturating_sub(PIECE);
+        let mut piece = vec![0; usize::try_from(end - start).unwrap_or(0)];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut piece)?;
+        for (offset, byte) in piece.iter().enumerate().rev() {
+            if *byte == b'\n' {
+                if has_end {
+                    return Ok(Some(start + offset as u64 + 1));
+                }
+                has_end = true;
+            }
+        }
+        end = start;
+    }
+    Ok((has_end && end == 0).then_some(0))
+}
+
+impl OpenLog<'_> {
+    fn at<T>(
+        &mut self,
+        line: u64,
+        read: impl FnOnce(&Text, &mut File) -> Result<T, String>,
+    ) -> Result<T, ReadError> {
+        Ok(text_at(&self.log.file, &mut self.file, line, read)?)
+    }
+
+    /// The row with its texts.
+    pub(super) fn row(&mut self) -> Result<Option<RunRow>, ReadError> {
+        match self.log.texts {
+            None => Ok(self.log.row.clone()),
+            Some(line) => {
+                let whole = self.at(line, |text, file| text.row(file))?;
+                let texts = (whole.result, whole.error);
+                Ok(self.log.row.clone().map(|row| RunRow { result: texts.0, error: texts.1, ..row }))
+            }
+        }
+    }
+
+    /// The row without its texts.
+    pub(super) fn listed_row(&self) -> Option<RunRow> {
+        self.log.row.clone()
+    }
+
+    /// Reads records in the order of their places; what one line has is read in one go.
+    fn records(
+        &mut self,
+        places: impl Iterator<Item = Place>,
+        mut take: impl FnMut(SignedRecord) -> bool,
+    ) -> Result<(), ReadError> {
+        /// Records that are taken out of a line at one time.
+        const TOGETHER: usize = 64;
+        let run = self.log.run.clone();
+        let mut places = places.peekable();
+        while let Some(place) = places.next() {
+            let mut indices = vec![place.index];
+            // Within a line they rise, or are read one by one.
+            while indices.len() < TOGETHER
+                && let Some(next) = places.next_if(|next| {
+                    next.line == place.line && indices.last().is_some_and(|last| next.index > *last)
+                })
+            {
+                indices.push(next.index);
+            }
+            let goes_on = self.at(place.line, |text, file| {
+                // Of a long line, one record at a time is held.
+                let together = if text.is_held() { TOGETHER } else { 1 };
+                for indices in indices.chunks(together) {
+                    for record in text.records(file, &run, indices)? {
+                        if !take(record) {
+                            return Ok(false);
+                        }
+                    }
+                }
+                Ok(true)
+            })?;
+            if !goes_on {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// A page of records.
+    fn page(&mut self, places: Vec<Place>, limit: usize) -> Result<Vec<SignedRecord>, ReadError> {
+        let (mut found, mut page) = (Vec::new(), Page::of(limit));
+        self.records(places.into_iter(), |record| {
+            let takes = page.takes(&record);
+            if takes {
+                found.push(record);
+            }
+            takes && page.has_room()
+        })?;
+        Ok(found)
+    }
+
+    pub(super) fn checkpoint(&mut self, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+        let Some(place) = self.log.index.checkpoint(namespace, at) else { return Ok(None) };
+        let found = self.page(vec![place], 1)?.pop();
+        Ok(found.map(|found| SignedRecord { values: Vec::new(), ..found }))
+    }
+
+    pub(super) fn checkpoints(
+        &mut self,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let places = self.log.index.checkpoints(namespace, after).take(limit).collect();
+        self.page(places, limit)
+    }
+
+    pub(super) fn pending(
+        &mut self,
+        namespace: &str,
+        after: Option<(RecordKind, &str)>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let places = self.log.index.pending(namespace, after).take(limit).collect();
+        self.page(places, limit)
+    }
+
+    pub(super) fn history(&mut self, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+        let (before, places): (Vec<u64>, Vec<Place>) = self.log.index.history(after).take(limit).unzip();
+        let records = self.page(places, limit)?;
+        Ok(before.into_iter().zip(records).map(|(before, record)| Numbered { before, record }).collect())
+    }
+
+    pub(super) fn history_length(&self) -> u64 {
+        self.log.index.entries
+    }
+
+    pub(super) fn namespaces(&self) -> Vec<String> {
+        self.log.index.names()
+    }
+
+    pub(super) fn pruning(&self, namespace: &str) -> Option<String> {
+        let found = self.log.prunings.iter().find(|(of, _)| of == namespace);
+        found.map(|(_, note)| note.clone())
+    }
+
+    pub(super) fn values(
+        &mut self,
+        namespace: &str,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Vec<ChannelValue>, ReadError> {
+        // Each checkpoint is read once, whatever number of channels it brings.
+        let mut places: Vec<(Place, usize)> = Vec::new();
+        for (number, wanted) in wanted.iter().enumerate() {
+            let Wanted { channel, base, version } = *wanted;
+            places.extend(
+                self.log.index.values(namespace, channel, base, version).map(|place| (place, number)),
+            );
+        }
+        places.sort_unstable();
+        let mut found: Vec<Vec<ChannelValue>> = vec![Vec::new(); wanted.len()];
+        let mut bytes = 0;
+        for at_place in places.chunk_by(|one, other| one.0 == other.0) {
+            let Some(record) = self.page(vec![at_place[0].0], 1)?.pop() else { continue };
+            for (_, number) in at_place {
+                let Wanted { channel, base, version } = wanted[*number];
+                let fits = |value: &&ChannelValue| {
+                    value.channel == channel && (base..=version).contains(&value.version)
+                };
+                for value in record.values.iter().filter(fits) {
+                    bytes += bounds::length(&value.json).saturating_add(bounds::OVERHEAD);
+                    found[*number].push(value.clone());
+                }
+            }
+            if bytes > LARGEST_READ {
+                return Err(StorageError::Corrupt {
+                    file: self.log.file.clone(),
+                    reason: format!(
+                        "the channel values of a state have more than {} MiB",
+                        LARGEST_READ >> 20
+                    ),
+                    readable: "the checkpoints can still be read".to_owned(),
+                }
+                .into());
+            }
+        }
+        for (wanted, span) in wanted.iter().zip(&found) {
+            check_span(&self.log.run, wanted, span)?;
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// What the run takes up.
+    pub(super) fn size(&self) -> Freed {
+        Freed { records: self.log.index.records, bytes: self.log.end }
+    }
+
+    /// Writes the log anew without the checkpoints before a cut. Nobody else may write to it meanwhile.
+    pub(super) fn prune(&mut self, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+        let run = self.log.run.clone();
+        if self.log.index.checkpoint(namespace, At::Sequence(cut.first)).is_none() {
+            let (namespace, sequence) = (namespace.to_owned(), cut.first);
+            return Err(RemoveError::NoCheckpoint { run, namespace, sequence });
+        }
+        let row = self.row()?.ok_or_else(|| RemoveError::NotFound { run })?;
+        let mut values = self.values(namespace, cut.channels)?;
+        values
+            .sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
+        let mut prunings = self.log.prunings.clone();
+        prunings.retain(|(of, _)| of != namespace);
+        prunings.push((namespace.to_owned(), cut.note.to_owned()));
+        let removed = self.log.index.count_before(namespace, cut.first);
+        let mut freed = Freed { records: u64::try_from(removed).unwrap_or(u64::MAX), bytes: 0 };
+        let path = self.log.file.clone();
+        let generation = self.log.generation.saturating_add(1);
+        let written = write_atomic_with(&path, true, |file| {
+            let first = Line { row: &row, records: Vec::new(), generation, prunings: &prunings };
+            let mut end = first.write(file, 0).map_err(too_long)?;
+            let row = row.listed();
+            let read = |error: ReadError| io::Error::other(error.to_string());
+            let mut after = None;
+            // A page goes on behind the last place, as entries may have no number of their own.
+            let places: Vec<(u64, Place)> = self.log.index.history(0).collect();
+            while let Some(rest) = places.get(after.unwrap_or(0)..).filter(|rest| !rest.is_empty()) {
+                let page: Vec<Place> = rest.iter().take(256).map(|(_, place)| *place).collect();
+                let records = self.page(page, 256).map_err(read)?;
+                let count = records.len();
+                if count == 0 {
+                    return Err(io::Error::other("a record cannot be read"));
+                }
+                let mut stays = Vec::with_capacity(count);
+                for ((before, _), mut record) in rest.iter().zip(records) {
+                    let is_cut = record.kind == RecordKind::Checkpoint && record.namespace == namespace;
+                    if is_cut && record.sequence <= cut.first {
+                        freed.bytes = freed.bytes.saturating_add(size(&record));
+                        if record.sequence < cut.first {
+                            continue;
+                        }
+                        record.values = std::mem::take(&mut values);
+                        freed.bytes = freed.bytes.saturating_sub(size(&record));
+                    }
+                    stays.push(Numbered { before: *before, record });
+                }
+                if !stays.is_empty() {
+                    end += write_more(file, end, &row, &stays)?;
+                }
+                after = Some(after.unwrap_or(0) + count);
+            }
+            for namespace in self.log.index.names() {
+                let waiting: Vec<Place> = self.log.index.waiting(&namespace).collect();
+                for places in waiting.chunks(256) {
+                    let mut rest = places;
+                    while !rest.is_empty() {
+                        let records = self.page(rest.to_vec(), rest.len()).map_err(read)?;
+                        rest = rest.get(records.len().max(1)..).unwrap_or_default();
+                        let records: Vec<_> =
+                            records.into_iter().map(|record| Numbered { before: 0, record }).collect();
+                        end += write_more(file, end, &row, &records)?;
+                    }
+                }
+            }
+            Ok(())
+        });
+        written?;
+        Ok(freed)
+    }
+}
+
+/// The length of a record's texts.
+fn size(record: &SignedRecord) -> u64 {
+    let values = record.values.iter().map(|value| bounds::length(&value.json));
+    values.fold(bounds::length(&record.body), u64::saturating_add)
+}
+
+/// Whether values are what a channel is made of: the whole value at its base, and the segments up to its version.
+fn check_span(run: &str, wanted: &Wanted<'_>, span: &[ChannelValue]) -> Result<(), ReadError> {
+    let missing = |version| {
+        Err(ReadError::MissingValue { run: run.to_owned(), channel: wanted.channel.to_owned(), version })
+    };
+    let begins =
+        span.first().is_some_and(|value| value.kind == ValueKind::Whole && value.version == wanted.base);
+    if !begins || span[1..].iter().any(|value| value.kind != ValueKind::Segment) {
+        return missing(wanted.base);
+    }
+    match span.last() {
+        Some(last) if last.version == wanted.version => Ok(()),
+        _ => missing(wanted.version),
     }
 }

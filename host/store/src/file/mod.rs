@@ -8,13 +8,14 @@
 //! lock                        held while a run is added
 //! ```
 //!
-//! The first line of a run that comes from elsewhere, or whose first checkpoints were removed, brings all its records: such
-//! a log is written anew as a whole.
+//! A log is written anew as a whole where a run comes from elsewhere, or where its first checkpoints were removed: the lines
+//! after its first one bring its records with their numbers, some at a time.
 //!
 //! A line of a log is the digest of its text, a blank and the text. A commit is one line, so it is there as a whole or not
 //! at all: a last line without its end was cut short, and is cut off by the next commit. Any other line that is not what
 //! its digest says is damage: what is before it can be read, and nothing is written any more.
 
+mod index;
 mod line;
 mod log;
 mod owner;

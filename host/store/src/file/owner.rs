@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::log::fault;
 use super::store::write_atomic;
+use crate::bounds::LARGEST_NAME;
 use crate::error::{AcquireError, ReadError, StorageError};
 use crate::lock::RunLock;
 use crate::regular;
@@ -54,7 +55,7 @@ pub(super) fn holder(folder: &Path) -> Result<Holder, ReadError> {
 }
 
 fn read_owner(path: &Path) -> Result<Option<Owner>, StorageError> {
-    match regular::read(path) {
+    match regular::read_up_to(path, LARGEST_NAME) {
         // A file that says nothing that can be understood names nobody: the lock is what counts.
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

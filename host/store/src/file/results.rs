@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::log::fault;
 use super::store::{FileStore, write_atomic};
+use crate::bounds::{self, LARGEST_READ, RESULTS_BYTES};
 use crate::error::StorageError;
 use crate::regular;
 use crate::upkeep::Freed;
@@ -70,11 +71,13 @@ impl FileStore {
         key: &Digest,
         window: &RangeInclusive<Timestamp>,
     ) -> Result<Vec<SignedCacheEntry>, StorageError> {
-        let mut found = Vec::new();
+        let mut found: Vec<SignedCacheEntry> = Vec::new();
+        let mut bytes = 0;
         each(&self.results_folder().join(key.hex()), |_, text| {
             // What cannot be read is as good as none.
             let Ok(kept) = serde_json::from_str::<Kept>(text) else { return Ok(()) };
             if window.contains(&kept.at) {
+                bytes += bounds::length(&kept.body);
                 found.push(SignedCacheEntry {
                     key: *key,
                     at: kept.at,
@@ -86,11 +89,12 @@ impl FileStore {
                     signature: kept.signature,
                 });
             }
+            if bytes > 2 * RESULTS_BYTES {
+                bytes = newest_first(&mut found);
+            }
             Ok(())
         })?;
-        found.sort_by(|one, other| {
-            (other.at, &other.run, &other.namespace).cmp(&(one.at, &one.run, &one.namespace))
-        });
+        newest_first(&mut found);
         Ok(found)
     }
 
@@ -131,6 +135,22 @@ impl FileStore {
     }
 }
 
+/// Puts the newest first, and leaves out what comes after so many bytes. Gives how many bytes are left.
+fn newest_first(found: &mut Vec<SignedCacheEntry>) -> u64 {
+    found.sort_by(|one, other| {
+        (other.at, &other.run, &other.namespace).cmp(&(one.at, &one.run, &one.namespace))
+    });
+    let mut bytes = 0;
+    let wanted = found.iter().take_while(|entry| {
+        let has_room = bytes < RESULTS_BYTES;
+        bytes += if has_room { bounds::length(&entry.body) } else { 0 };
+        has_room
+    });
+    let count = wanted.count();
+    found.truncate(count);
+    bytes
+}
+
 /// Goes through the files of a folder that may not be there, those apart that are only half written.
 fn each(
     folder: &Path,
@@ -146,7 +166,7 @@ fn each(
         if path.extension().is_some() {
             continue;
         }
-        match regular::read(&path) {
+        match regular::read_up_to(&path, LARGEST_READ) {
             // Text in another encoding is none: it is passed over, and goes with what has expired.
             Ok(bytes) => visit(&path, &String::from_utf8_lossy(&bytes))?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -14,8 +14,9 @@ use graph_core::graph::Durability;
 use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 
-use super::log::{Log, fault};
+use super::log::{self, Log, OpenLog, fault};
 use super::owner;
+use crate::bounds::{LARGEST_TEXT, Page};
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
 };
@@ -28,8 +29,12 @@ use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synch
 /// The digits of the number in the name of a run's folder.
 const DIGITS: usize = 10;
 
-/// Keeps runs in a folder, as files that a person can read. What a handle has looked at of a run it holds in memory.
-/// Clones share that; several processes may have the same folder open.
+/// How many runs a handle knows its way about in at one time.
+const LOGS: usize = 16;
+
+/// Keeps runs in a folder, as files that a person can read. A handle knows where the records are of the runs that it has
+/// looked at, and reads each record when it is asked for. Clones share that; several processes may have the same folder
+/// open.
 #[derive(Clone)]
 pub struct FileStore {
     folder: PathBuf,
@@ -124,16 +129,18 @@ impl FileStore {
     pub(super) fn with_log<T>(
         &self,
         run: &str,
-        look: impl FnOnce(&mut Log) -> T,
+        look: impl FnOnce(&mut OpenLog<'_>) -> T,
     ) -> Result<Option<T>, StorageError> {
         let mut logs = self.lock();
         if !logs.contains_key(run) {
             let Some(place) = self.place(run)? else { return Ok(None) };
+            if logs.len() >= LOGS {
+                logs.clear();
+            }
             logs.insert(run.to_owned(), Log::of(&place.folder, run));
         }
         let Some(log) = logs.get_mut(run) else { return Ok(None) };
-        log.refresh()?;
-        Ok(Some(look(log)))
+        Ok(Some(look(&mut log.open()?)))
     }
 
     /// Reads from a run. Where nothing is found and the log is damaged, the damage is the answer.
@@ -142,11 +149,11 @@ impl FileStore {
         run: &str,
         none: T,
         is_whole: impl FnOnce(&T) -> bool,
-        read: impl FnOnce(&Log) -> Result<T, ReadError>,
+        read: impl FnOnce(&mut OpenLog<'_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        let found = self.with_log(run, |log| {
-            let found = read(log);
-            match &log.damage {
+        let found = self.with_log(run, |open| {
+            let found = read(open);
+            match &open.log.damage {
                 Some(damage) if !found.as_ref().is_ok_and(is_whole) => Err(damage.clone().into()),
                 _ => found,
             }
@@ -154,9 +161,17 @@ impl FileStore {
         found.unwrap_or(Ok(none))
     }
 
+    /// A run's row without its texts. Where the log is not whole, the row is that of the lines before.
+    fn last_row(&self, place: &Place) -> Result<Option<RunRow>, ReadError> {
+        if let Some(row) = log::last_row(&place.folder.join(log::NAME), &place.run)? {
+            return Ok(Some(row));
+        }
+        self.listed_run(&place.run)
+    }
+
     fn fits(&self, digest: &Digest, text: &str) -> Result<bool, SnapshotError> {
         let path = self.snapshot_path(digest);
-        match regular::read(&path) {
+        match regular::read_up_to(&path, LARGEST_TEXT) {
             Ok(kept) if kept == text.as_bytes() => Ok(true),
             Ok(_) => Err(SnapshotError::Differs { digest: *digest }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -206,24 +221,28 @@ impl FileStore {
     }
 
     /// Makes the folder of a new run with what `fill` puts into it: it appears whole or not at all.
-    pub(super) fn add(
+    pub(super) fn add<E: From<StorageError>>(
         &self,
         _: &FolderLock,
         run: &str,
         synchronous: Synchronous,
-        fill: impl FnOnce(&Path) -> Result<(), StorageError>,
-    ) -> Result<(), StorageError> {
+        fill: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
         let number = self.places()?.last().map_or(1, |last| last.number.saturating_add(1));
         let folder = self.runs_folder();
         // A name without a number: it counts for nothing until it is whole.
         let half = folder.join("new");
         let made = |error: &io::Error| fault(&half, error);
         match fs::remove_dir_all(&half) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(made(&error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(made(&error).into()),
             _ => {}
         }
         fs::create_dir_all(&half).map_err(|error| made(&error))?;
-        fill(&half)?;
+        if let Err(error) = fill(&half) {
+            // What stays of it counts for nothing, and goes with the next run.
+            let _ = fs::remove_dir_all(&half);
+            return Err(error);
+        }
         let whole = folder.join(format!("{number:0DIGITS$}-{}", escape(run)));
         fs::rename(&half, &whole).map_err(|error| made(&error))?;
         if synchronous == Synchronous::Full {
@@ -241,7 +260,7 @@ impl fmt::Debug for FileStore {
 
 impl CheckpointStore for FileStore {
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
-        plan::check_row(&run.row)?;
+        plan::check_run(run)?;
         let held = self.lock_folder()?;
         self.check_new(&held, run)?
             .into_iter()
@@ -294,19 +313,26 @@ impl CheckpointStore for FileStore {
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
-        self.read(run, None, Option::is_some, |log| log.held.run(run))
+        self.read(run, None, Option::is_some, |open| open.row())
+    }
+
+    fn listed_run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        self.read(run, None, Option::is_some, |open| Ok(open.listed_row()))
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
+        let places = self.places()?;
+        let end = match &filter.before {
+            None => places.len(),
+            Some(run) => places.iter().position(|place| place.run == *run).unwrap_or(0),
+        };
         let mut rows = Vec::new();
-        for place in self.places()?.into_iter().rev() {
+        for place in places[..end].iter().rev() {
             if rows.len() >= limit {
                 break;
             }
-            if let Some(row) = self.run(&place.run)?.filter(|row| filter.matches(row)) {
-                rows.push(row);
-            }
+            rows.extend(self.last_row(place)?.filter(|row| filter.matches(row)));
         }
         Ok(rows)
     }
@@ -318,7 +344,7 @@ impl CheckpointStore for FileStore {
     fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
         // Which one is the newest is not known where the log is damaged.
         let known = !matches!(at, At::Latest | At::Step(_));
-        self.read(run, None, |found| known && found.is_some(), |log| log.held.checkpoint(run, namespace, at))
+        self.read(run, None, |found| known && found.is_some(), |open| open.checkpoint(namespace, at))
     }
 
     fn checkpoints(
@@ -328,24 +354,30 @@ impl CheckpointStore for FileStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
-        let full = |found: &Vec<SignedRecord>| found.len() == limit;
-        self.read(run, Vec::new(), full, |log| log.held.checkpoints(run, namespace, after, limit))
+        // A page that is full, by whatever measure, was read before the damage.
+        let full = |found: &Vec<SignedRecord>| Page::is_full(found, limit);
+        self.read(run, Vec::new(), full, |open| open.checkpoints(namespace, after, limit))
     }
 
-    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
-        self.read(run, Vec::new(), |_| false, |log| log.held.pending(run, namespace))
+    fn pending_after(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<(RecordKind, &str)>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        self.read(run, Vec::new(), |_| false, |open| open.pending(namespace, after, limit))
     }
 
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
-        let full = |found: &Vec<Numbered>| found.len() == limit;
-        self.read(run, Vec::new(), full, |log| log.held.history(run, after, limit))
+        let full =
+            |found: &Vec<Numbered>| Page::is_full(found.iter().map(|numbered| &numbered.record), limit);
+        self.read(run, Vec::new(), full, |open| open.history(after, limit))
     }
 
     fn history_length(&self, run: &str) -> Result<u64, ReadError> {
-        match self.with_log(run, |log| log.held.history_length(run))? {
-            Some(length) => length,
-            None => Err(ReadError::NotFound { run: run.to_owned() }),
-        }
+        let length = self.with_log(run, |open| open.history_length())?;
+        length.ok_or_else(|| ReadError::NotFound { run: run.to_owned() })
     }
 
     fn values(
@@ -354,9 +386,9 @@ impl CheckpointStore for FileStore {
         namespace: &str,
         wanted: &[Wanted<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
-        let found = self.with_log(run, |log| {
-            let found = log.held.values(run, namespace, wanted);
-            match &log.damage {
+        let found = self.with_log(run, |open| {
+            let found = open.values(namespace, wanted);
+            match &open.log.damage {
                 Some(damage) if found.is_err() => Err(damage.clone().into()),
                 _ => found,
             }
@@ -366,6 +398,7 @@ impl CheckpointStore for FileStore {
     }
 
     fn put_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        plan::check_snapshot(text)?;
         let held = self.lock_folder()?;
         if self.fits(digest, text)? {
             // Whoever removes texts sees that this one is wanted.
@@ -378,11 +411,16 @@ impl CheckpointStore for FileStore {
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         let path = self.snapshot_path(digest);
-        match regular::check(&path).and_then(|()| fs::read_to_string(&path)) {
+        let text = |bytes| String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()));
+        match regular::read_up_to(&path, LARGEST_TEXT).and_then(text) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(fault(&path, &error).into()),
         }
+    }
+
+    fn has_snapshot(&self, digest: &Digest) -> Result<bool, ReadError> {
+        Ok(self.snapshot_path(digest).is_file())
     }
 
     fn results(
@@ -394,11 +432,11 @@ impl CheckpointStore for FileStore {
     }
 
     fn namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
-        self.read(run, Vec::new(), |_| true, |log| log.held.namespaces(run))
+        self.read(run, Vec::new(), |_| true, |open| Ok(open.namespaces()))
     }
 
     fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
-        self.read(run, None, |_| true, |log| log.held.pruning(run, namespace))
+        self.read(run, None, |_| true, |open| Ok(open.pruning(namespace)))
     }
 
     fn lock_file(&self, run: &str) -> Option<PathBuf> {
@@ -426,7 +464,7 @@ struct Folder<'s>(&'s FileStore);
 impl Names for Folder<'_> {
     fn last(&mut self) -> Result<Option<String>, StorageError> {
         for place in self.0.places()?.into_iter().rev() {
-            let row = match self.0.run(&place.run) {
+            let row = match self.0.last_row(&place) {
                 Ok(row) => row,
                 Err(ReadError::Storage(error)) => return Err(error),
                 Err(_) => None,
@@ -480,13 +518,22 @@ fn unescape(name: &str) -> Option<String> {
 
 /// Writes a file: it appears whole or not at all. `durable`: it is on stable storage then.
 pub(super) fn write_atomic(path: &Path, bytes: &[u8], durable: bool) -> Result<(), StorageError> {
+    write_atomic_with(path, durable, |file| file.write_all(bytes))
+}
+
+/// The same, with what fills the file.
+pub(super) fn write_atomic_with(
+    path: &Path,
+    durable: bool,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(), StorageError> {
     let mut name = path.as_os_str().to_owned();
     // Two threads, or processes, may write the same file at one time.
     name.push(format!(".{}-{:?}.tmp", std::process::id(), std::thread::current().id()));
     let half = PathBuf::from(name);
     let write = || {
         let mut file = File::create(&half)?;
-        file.write_all(bytes)?;
+        fill(&mut file)?;
         if durable {
             file.sync_all()?;
         }

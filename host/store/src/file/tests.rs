@@ -180,3 +180,26 @@ fn a_folder_that_cannot_be_written_is_said_so() {
     assert_eq!(refused.code(), ErrorCode::Storage);
     assert!(!store.exists());
 }
+
+#[cfg(target_os = "linux")]
+mod memory {
+    use super::Place;
+    use crate::conformance::memory::{SLACK, figures_of, print, reading, steps, writing};
+
+    #[test]
+    #[ignore = "a part of the next one, in a process of its own"]
+    fn measured() {
+        let place = Place::new();
+        let written = writing(&place, steps());
+        print(&[written, reading(&place, steps())]);
+    }
+
+    #[test]
+    fn a_long_run_takes_no_more_memory_than_a_short_one() {
+        let of = |steps| figures_of("file::tests::memory::measured", steps);
+        let (short, long) = (of(500), of(20_000));
+        for (short, long) in short.iter().zip(&long) {
+            assert!(*long < short + SLACK, "{short} bytes for 500 steps, {long} for 20,000");
+        }
+    }
+}

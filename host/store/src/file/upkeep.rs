@@ -11,7 +11,6 @@ use graph_core::time::Timestamp;
 use super::log::{Log, fault};
 use super::store::FileStore;
 use crate::error::{ImportError, ReadError, RemoveError, StorageError};
-use crate::memory::MemoryStore;
 use crate::plan;
 use crate::run::NewRun;
 use crate::store::{Numbered, RunGuard, Synchronous, Upkeep};
@@ -21,21 +20,18 @@ impl Upkeep for FileStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &[Numbered],
+        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
-        plan::check_row(&run.row)?;
+        plan::check_run(run)?;
         let held = self.lock_folder()?;
         let missing = self.check_new(&held, run)?;
-        // What does not follow from each other shows before anything is written.
-        let bare = NewRun { row: run.row.clone(), snapshots: Vec::new() };
-        MemoryStore::new().import_run(&bare, records, prunings)?;
-        for snapshot in missing {
-            self.write_snapshot(&held, snapshot)?;
-        }
-        Ok(self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
-            Log::import(half, &run.row, records, prunings)
-        })?)
+        self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
+            Log::import(half, &run.row, records, prunings)?;
+            // What does not follow from each other has shown by now: no texts are kept for it.
+            missing.into_iter().try_for_each(|snapshot| self.write_snapshot(&held, snapshot))?;
+            Ok(())
+        })
     }
 
     fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
@@ -43,10 +39,8 @@ impl Upkeep for FileStore {
         let not_found = || RemoveError::NotFound { run: run.to_owned() };
         let _held = self.lock_folder()?;
         let place = self.place(run)?.ok_or_else(not_found)?;
-        let freed = self.with_log(run, |log| log.held.remove_run(guard))?.ok_or_else(not_found)?;
+        let freed = self.with_log(run, |open| open.size())?.ok_or_else(not_found)?;
         self.lock().remove(run);
-        // A damaged log may say of nothing what it takes up; the folder goes all the same.
-        let freed = freed.unwrap_or_default();
         let gone = self.runs_folder().join(format!("gone-{}", std::process::id()));
         // A name without a number counts for nothing, and so the run goes as a whole.
         let remove = || {
@@ -60,12 +54,9 @@ impl Upkeep for FileStore {
 
     fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
         let run = guard.run();
-        let pruned = self.with_log(run, |log| {
-            if let Some(damage) = &log.damage {
-                return Err(damage.clone().into());
-            }
-            let freed = log.held.prune(guard, namespace, cut)?;
-            log.rewrite().map(|()| freed).map_err(RemoveError::from)
+        let pruned = self.with_log(run, |open| match &open.log.damage {
+            Some(damage) => Err(damage.clone().into()),
+            None => open.prune(namespace, cut),
         })?;
         // What is held is not what the file says where that could not be written: it is read anew.
         self.lock().remove(run);

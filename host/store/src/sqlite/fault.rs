@@ -3,9 +3,23 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::types::Type;
 use rusqlite::{Error, ErrorCode, ffi};
 
+use crate::bounds::LARGEST_READ;
 use crate::error::StorageError;
+
+/// What is stored is larger than anything that this program writes.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} have more than {} MiB", LARGEST_READ >> 20)]
+struct TooLarge {
+    what: &'static str,
+}
+
+/// Several values together are larger than this program writes them.
+pub(super) fn too_large(what: &'static str) -> Error {
+    Error::FromSqlConversionFailure(0, Type::Blob, Box::new(TooLarge { what }))
+}
 
 /// What to do about a damaged file, where it is not known how far it reaches.
 pub(super) const READABLE: &str =
@@ -19,6 +33,12 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         |reason| StorageError::Corrupt { file: file.clone(), reason, readable: READABLE.to_owned() };
     let Error::SqliteFailure(failure, _) = error else {
         return match error {
+            Error::FromSqlConversionFailure(_, _, cause) if cause.is::<TooLarge>() => {
+                corrupt(cause.to_string())
+            }
+            Error::InvalidColumnType(_, column, Type::Blob) => corrupt(format!(
+                "what is stored as `{column}` is not of its kind, or larger than this program writes it"
+            )),
             // A column holds what was never written there, or a statement does not fit the tables, which fit every
             // statement when they were made.
             Error::FromSqlConversionFailure(..)
@@ -45,6 +65,8 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
             | ErrorCode::NotADatabase
             | ErrorCode::Unknown
             | ErrorCode::SchemaChanged
+            // Nothing of this size is written: see `plan`.
+            | ErrorCode::TooBig
             | ErrorCode::ConstraintViolation,
             _,
         )

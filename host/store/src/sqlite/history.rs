@@ -1,10 +1,14 @@
 //! Reading a run's history: checkpoints of all its namespaces and status records, in the order of their entries.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::read::{limit, number, with_values};
 use super::store::SqliteStore;
 use super::{row, sql};
+use crate::bounds::Page;
 use crate::error::ReadError;
 use crate::store::Numbered;
 
@@ -51,19 +55,41 @@ pub(super) fn length(connection: &Connection, run: &str) -> SqlResult<i64> {
     Ok(length)
 }
 
+/// Reads the history in the order of its entries: of each namespace its next checkpoint waits, and the first of all of
+/// these comes next.
 fn history(connection: &Connection, run: &str, after: u64, most: usize) -> SqlResult<Vec<Numbered>> {
-    let mut found: Vec<Numbered> = connection
-        .prepare_cached(sql::HISTORY_AFTER)?
-        .query_map(params![run, number(after), limit(most)], |row| row::history(run, row))?
-        .collect::<SqlResult<_>>()?;
+    let mut statuses = connection.prepare_cached(sql::HISTORY_AFTER)?;
+    let mut statuses = statuses.query(params![run, number(after), limit(most)])?;
+    let mut status = statuses.next()?.map(|row| row::history(run, row)).transpose()?;
+    let mut heads = BinaryHeap::new();
     let mut from = String::new();
     while let Some(namespace) = namespace(connection, run, &from)? {
-        found.extend(checkpoints(connection, run, &namespace, after, most)?);
+        let head = first(connection, run, &namespace, number(after))?;
         // No name of a namespace has this character in it.
-        from = namespace + "\u{1}";
+        from = format!("{namespace}\u{1}");
+        heads.extend(head.map(|(event, sequence)| Reverse((event, sequence, namespace))));
     }
-    found.sort_by_key(|numbered| numbered.before);
-    found.truncate(most);
+    let (mut found, mut page) = (Vec::new(), Page::of(most));
+    while page.has_room() {
+        let told = status.as_ref().map(|status| number(status.before));
+        let checkpoint_is_next =
+            heads.peek().is_some_and(|Reverse((event, ..))| told.is_none_or(|told| *event <= told));
+        let next = if checkpoint_is_next {
+            let Some(Reverse((_, sequence, namespace))) = heads.pop() else { break };
+            let next = checkpoint(connection, run, &namespace, sequence)?;
+            let head = event_after(connection, run, &namespace, sequence)?;
+            heads.extend(head.map(|(event, sequence)| Reverse((event, sequence, namespace))));
+            next
+        } else {
+            let Some(next) = status.take() else { break };
+            status = statuses.next()?.map(|row| row::history(run, row)).transpose()?;
+            Some(next)
+        };
+        if let Some(next) = next {
+            page.add(&next.record);
+            found.push(next);
+        }
+    }
     Ok(found)
 }
 
@@ -72,14 +98,11 @@ fn namespace(connection: &Connection, run: &str, from: &str) -> SqlResult<Option
     connection.prepare_cached(sql::NAMESPACE_FROM)?.query_row([run, from], |row| row.get(0)).optional()
 }
 
-/// The checkpoints of a namespace with entries after a number.
-fn checkpoints(
-    connection: &Connection,
-    run: &str,
-    namespace: &str,
-    after: u64,
-    most: usize,
-) -> SqlResult<Vec<Numbered>> {
+/// How many entries come before those of the next checkpoint of a namespace, and its number.
+type Head = (i64, i64);
+
+/// The first checkpoint of a namespace with entries after a number.
+fn first(connection: &Connection, run: &str, namespace: &str, after: i64) -> SqlResult<Option<Head>> {
     // The entries of a namespace rise with its sequence numbers: the first one is found by halving.
     let up_to = |sequence: i64| -> SqlResult<Option<(i64, i64)>> {
         connection
@@ -87,8 +110,13 @@ fn checkpoints(
             .query_row(params![run, namespace, sequence], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()
     };
-    let after = number(after);
-    let Some((newest, _)) = up_to(i64::MAX)?.filter(|(_, last)| *last > after) else { return Ok(Vec::new()) };
+    let Some((newest, _)) = up_to(i64::MAX)?.filter(|(_, last)| *last > after) else { return Ok(None) };
+    // Most namespaces are those of child runs, and lie before or after as a whole.
+    if let Some(head @ (event, _)) = event_after(connection, run, namespace, -1)?
+        && event >= after
+    {
+        return Ok(Some(head));
+    }
     let (mut low, mut high) = (0, newest);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -97,15 +125,34 @@ fn checkpoints(
             _ => low = middle + 1,
         }
     }
-    let mut statement = connection.prepare_cached(sql::CHECKPOINTS_AFTER)?;
-    let rows = statement.query_map(params![run, namespace, high - 1, limit(most)], |row| {
-        row::checkpoint(run, namespace, row)
-    })?;
-    let mut found = Vec::new();
-    for stored in rows {
-        let stored = stored?;
-        let Some(before) = stored.before else { continue };
-        found.push(Numbered { before, record: with_values(connection, stored)? });
-    }
-    Ok(found)
+    event_after(connection, run, namespace, high - 1)
+}
+
+/// The first checkpoint after a sequence number that holds numbered entries.
+fn event_after(
+    connection: &Connection,
+    run: &str,
+    namespace: &str,
+    sequence: i64,
+) -> SqlResult<Option<Head>> {
+    connection
+        .prepare_cached(sql::EVENT_AFTER)?
+        .query_row(params![run, namespace, sequence], |row| Ok((row.get(1)?, row.get(0)?)))
+        .optional()
+}
+
+fn checkpoint(
+    connection: &Connection,
+    run: &str,
+    namespace: &str,
+    sequence: i64,
+) -> SqlResult<Option<Numbered>> {
+    let stored = connection
+        .prepare_cached(sql::CHECKPOINT_AT_SEQUENCE)?
+        .query_row(params![run, namespace, sequence], |row| row::checkpoint(run, namespace, row))
+        .optional()?;
+    // It goes where another process removes it between the two statements.
+    let Some(stored) = stored else { return Ok(None) };
+    let before = stored.before.unwrap_or(0);
+    Ok(Some(Numbered { before, record: with_values(connection, stored)? }))
 }

@@ -7,11 +7,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::fault;
 use super::schema::{self, Identity, SCHEMA_VERSION};
+use crate::bounds::LARGEST_TEXT;
 use crate::error::StorageError;
+
+/// The largest row, in bytes: its largest text, and names beside it.
+const LARGEST_ROW: u64 = LARGEST_TEXT + (16 << 20);
+
+/// What all of SQLite in this process may take up at one time, in bytes. Where a file finds rows by a key, SQLite reads them
+/// whole to compare them, however long they are; and to write the largest row, it needs that twice.
+pub(super) const MOST_MEMORY: u64 = 2 * LARGEST_ROW + (256 << 20);
 
 /// What the file is opened for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,6 +187,11 @@ fn connect(file: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Co
     // whose cells do not fit is damage and not something to guess from.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
+    // No text and no row is larger, whatever the file says; and what is read is read, not mapped: a file that somebody cuts
+    // off meanwhile would end this process.
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(LARGEST_ROW).unwrap_or(i32::MAX))?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "hard_heap_limit", i64::try_from(MOST_MEMORY).unwrap_or(i64::MAX))?;
     Ok(connection)
 }
 

@@ -1,12 +1,13 @@
 //! Reading.
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::row::{self, StoredCheckpoint};
 use super::store::SqliteStore;
-use super::{sql, values};
+use super::{fault, sql, values};
+use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{ReadError, StorageError};
 use crate::plan::LARGEST;
 use crate::resolve::Names;
@@ -23,27 +24,36 @@ pub(super) fn number(number: u64) -> i64 {
 }
 
 impl SqliteStore {
-    pub(super) fn read_run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+    pub(super) fn read_run(&self, run: &str, statement: &str) -> Result<Option<RunRow>, ReadError> {
         let database = self.lock();
-        let read = || database.connection.prepare_cached(sql::RUN)?.query_row([run], row::run).optional();
+        let read = || database.connection.prepare_cached(statement)?.query_row([run], row::run).optional();
         read().map_err(|error| self.fault(&error).into())
     }
 
     pub(super) fn read_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
         let database = self.lock();
+        let connection = &database.connection;
         let status = filter.status.map(graph_core::record::Status::as_str);
         let limit = filter.limit.map_or(-1, limit);
-        let read = || match &filter.root_id {
-            None => database
-                .connection
-                .prepare_cached(sql::RUNS)?
-                .query_map(params![status, filter.graph_id, limit], row::run)?
-                .collect::<SqlResult<Vec<_>>>(),
-            Some(root) => database
-                .connection
-                .prepare_cached(sql::RUNS_OF_ROOT)?
-                .query_map(params![status, filter.graph_id, limit, root], row::run)?
-                .collect(),
+        let read = || {
+            let before = match &filter.before {
+                None => i64::MAX,
+                Some(run) => {
+                    let key = connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0));
+                    // After a run that is gone nothing is known to come.
+                    key.optional()?.unwrap_or(0)
+                }
+            };
+            match &filter.root_id {
+                None => connection
+                    .prepare_cached(sql::RUNS)?
+                    .query_map(params![status, filter.graph_id, limit, before], row::run)?
+                    .collect::<SqlResult<Vec<_>>>(),
+                Some(root) => connection
+                    .prepare_cached(sql::RUNS_OF_ROOT)?
+                    .query_map(params![status, filter.graph_id, limit, before, root], row::run)?
+                    .collect(),
+            }
         };
         read().map_err(|error| self.fault(&error).into())
     }
@@ -90,18 +100,17 @@ impl SqliteStore {
             .map_err(|error| self.damaged(&database.connection, run, namespace, &error))
     }
 
-    pub(super) fn read_pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
+    pub(super) fn read_pending(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<(RecordKind, &str)>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
         let database = self.lock();
-        let read = || {
-            database
-                .connection
-                .prepare_cached(sql::PENDING)?
-                .query_map(params![run, namespace], |row| row::pending(run, namespace, row))?
-                .collect::<SqlResult<Vec<_>>>()
-        };
-        let mut found = read().map_err(|error| self.damaged(&database.connection, run, namespace, &error))?;
-        found.sort_unstable_by(|one, other| (one.kind, &one.task).cmp(&(other.kind, &other.task)));
-        Ok(found)
+        let connection = &database.connection;
+        pending(connection, run, namespace, after, limit)
+            .map_err(|error| self.damaged(connection, run, namespace, &error))
     }
 
     pub(super) fn read_values(
@@ -113,6 +122,7 @@ impl SqliteStore {
         let database = self.lock();
         let connection = &database.connection;
         let mut found = Vec::with_capacity(wanted.len());
+        let mut bytes = 0;
         for wanted in wanted {
             let missing = |version| ReadError::MissingValue {
                 run: run.to_owned(),
@@ -120,10 +130,10 @@ impl SqliteStore {
                 version,
             };
             let start = found.len();
-            let read = |found: &mut Vec<ChannelValue>| {
+            let mut read = |found: &mut Vec<ChannelValue>| {
                 let span = (number(wanted.base), number(wanted.version));
                 connection.prepare_cached(sql::LOOK)?.execute([])?;
-                let read = values::read(connection, run, namespace, wanted.channel, span, found);
+                let read = values::read(connection, run, namespace, wanted.channel, span, found, &mut bytes);
                 connection.prepare_cached(sql::LOOKED)?.execute([])?;
                 read
             };
@@ -152,6 +162,14 @@ impl SqliteStore {
                 .optional()
         };
         read().map_err(|error| self.fault(&error).into())
+    }
+
+    pub(super) fn has_text(&self, digest: &Digest) -> Result<bool, ReadError> {
+        let database = self.lock();
+        let read = || {
+            database.connection.prepare_cached(sql::HAS_SNAPSHOT)?.query_row([digest.as_bytes()], |_| Ok(()))
+        };
+        read().optional().map(|found| found.is_some()).map_err(|error| self.fault(&error).into())
     }
 
     /// The error for a failed read of a run, with how far the run can still be read where the file is damaged.
@@ -187,20 +205,63 @@ fn page(
 ) -> SqlResult<Vec<SignedRecord>> {
     let after = after.map_or(-1, number);
     let mut statement = connection.prepare_cached(sql::CHECKPOINTS_AFTER)?;
-    let rows = statement.query_map(params![run, namespace, after, limit(count)], |row| {
-        row::checkpoint(run, namespace, row)
-    })?;
-    rows.map(|stored| with_values(connection, stored?)).collect()
+    let mut rows = statement.query(params![run, namespace, after, limit(count)])?;
+    let (mut found, mut page) = (Vec::new(), Page::of(count));
+    while page.has_room()
+        && let Some(row) = rows.next()?
+    {
+        let record = with_values(connection, row::checkpoint(run, namespace, row)?)?;
+        page.add(&record);
+        found.push(record);
+    }
+    Ok(found)
+}
+
+/// Records under the newest checkpoint, by kind and task.
+fn pending(
+    connection: &Connection,
+    run: &str,
+    namespace: &str,
+    after: Option<(RecordKind, &str)>,
+    most: usize,
+) -> SqlResult<Vec<SignedRecord>> {
+    let kinds = [RecordKind::Task, RecordKind::Answers, RecordKind::Hook, RecordKind::Status];
+    let (mut found, mut page) = (Vec::new(), Page::of(most));
+    for kind in kinds {
+        let (statement, task) = match after {
+            Some((last, _)) if kind < last => continue,
+            Some((last, task)) if kind == last => (sql::PENDING, task),
+            _ => (sql::PENDING_FROM, ""),
+        };
+        let mut statement = connection.prepare_cached(statement)?;
+        let mut rows = statement.query(params![run, namespace, kind.as_str(), task, limit(page.left())])?;
+        while page.has_room()
+            && let Some(row) = rows.next()?
+        {
+            let record = row::pending(run, namespace, row)?;
+            page.add(&record);
+            found.push(record);
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn with_values(connection: &Connection, stored: StoredCheckpoint) -> SqlResult<SignedRecord> {
     let StoredCheckpoint { mut record, first_value, value_count, run, before: _ } = stored;
     if value_count != 0 {
         let end = first_value.saturating_add(value_count);
-        record.values = connection
-            .prepare_cached(sql::VALUES_OF_CHECKPOINT)?
-            .query_map(params![first_value, end, run, record.namespace, number(record.sequence)], row::value)?
-            .collect::<SqlResult<_>>()?;
+        let mut statement = connection.prepare_cached(sql::VALUES_OF_CHECKPOINT)?;
+        let mut rows =
+            statement.query(params![first_value, end, run, record.namespace, number(record.sequence)])?;
+        let mut bytes = bounds::weight(&record);
+        while let Some(row) = rows.next()? {
+            let value = row::value(row)?;
+            bytes = bytes.saturating_add(bounds::length(&value.json)).saturating_add(bounds::OVERHEAD);
+            if bytes > LARGEST_READ {
+                return Err(fault::too_large("the channel values of a checkpoint"));
+            }
+            record.values.push(value);
+        }
     }
     // What is missing here shows when the chain of checkpoints is verified.
     Ok(record)

@@ -10,6 +10,7 @@ use rusqlite::{Connection, Result as SqlResult, params};
 use super::store::{SqliteStore, Write};
 use super::write::number;
 use super::{row, sql};
+use crate::bounds::{self, RESULTS_BYTES};
 use crate::error::{ReadError, RemoveError};
 use crate::store::Synchronous;
 use crate::upkeep::Freed;
@@ -17,7 +18,7 @@ use crate::upkeep::Freed;
 /// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
 mod whole {
     pub(super) const SIZE: &str =
-        "SELECT count(*), ifnull(sum(length(CAST(body AS BLOB))), 0) FROM results WHERE expires <= ?1";
+        "SELECT count(*), ifnull(sum(octet_length(body)), 0) FROM results WHERE expires <= ?1";
     pub(super) const REMOVE: &str = "DELETE FROM results WHERE expires <= ?1";
 }
 
@@ -58,16 +59,20 @@ impl SqliteStore {
     ) -> Result<Vec<SignedCacheEntry>, ReadError> {
         let database = self.lock();
         let read = || {
-            database
-                .connection
-                .prepare_cached(sql::RESULTS)?
-                .query_map(
-                    params![key.as_bytes(), number(window.start().0), number(window.end().0)],
-                    |found| row::result(key, found),
-                )?
-                .collect::<SqlResult<Vec<_>>>()
+            let mut statement = database.connection.prepare_cached(sql::RESULTS)?;
+            let (start, end) = (number(window.start().0), number(window.end().0));
+            let mut rows = statement.query(params![key.as_bytes(), start, end])?;
+            let (mut found, mut bytes) = (Vec::new(), 0_u64);
+            while bytes < RESULTS_BYTES
+                && let Some(row) = rows.next()?
+            {
+                let entry = row::result(key, row)?;
+                bytes = bytes.saturating_add(bounds::length(&entry.body)).saturating_add(bounds::OVERHEAD);
+                found.push(entry);
+            }
+            Ok(found)
         };
-        read().map_err(|error| self.fault(&error).into())
+        read().map_err(|error: rusqlite::Error| self.fault(&error).into())
     }
 
     pub(super) fn read_results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {

@@ -19,6 +19,80 @@ macro_rules! statements {
     };
 }
 
+/// A column of a name, a digest or a number. What is longer than any name was not written by this program: it comes as an
+/// empty blob, which is none of these. Its length is looked at without reading it.
+macro_rules! short {
+    ($table:literal, $column:literal) => {
+        concat!("iif(octet_length(", $table, $column, ") > 1048576, x'', ", $table, $column, ") AS ", $column)
+    };
+}
+
+/// A column of text, in the same way.
+macro_rules! long {
+    ($table:literal, $column:literal) => {
+        concat!(
+            "iif(octet_length(",
+            $table,
+            $column,
+            ") > 536870912, x'', ",
+            $table,
+            $column,
+            ") AS ",
+            $column
+        )
+    };
+}
+
+/// Several columns of names, digests and numbers.
+macro_rules! shorts {
+    ($table:literal, $first:literal $(, $column:literal)*) => {
+        concat!(short!($table, $first) $(, ", ", short!($table, $column))*)
+    };
+}
+
+/// The columns of a row, with what stands where its texts do.
+macro_rules! select_run {
+    ($result:expr, $error:expr) => {
+        concat!(
+            "SELECT ",
+            shorts!(
+                "runs.",
+                "run_id",
+                "graph_id",
+                "graph_path",
+                "parent_id",
+                "root_id",
+                "continuation_of",
+                "continuation_id",
+                "chain_root_id",
+                "status",
+                "pid",
+                "step",
+                "fuel"
+            ),
+            ", ",
+            $result,
+            ", ",
+            $error,
+            ", ",
+            shorts!(
+                "runs.",
+                "graph",
+                "inputs",
+                "manifest",
+                "pins",
+                "seed",
+                "key",
+                "durability",
+                "max_steps",
+                "created_at",
+                "updated_at"
+            ),
+            " FROM runs"
+        )
+    };
+}
+
 macro_rules! run_columns {
     () => {
         "run_id, graph_id, graph_path, parent_id, root_id, continuation_of, continuation_id, chain_root_id, status, \
@@ -27,10 +101,23 @@ macro_rules! run_columns {
     };
 }
 
+macro_rules! select_value {
+    () => {
+        concat!("SELECT ", shorts!("v.", "channel", "version", "segment"), ", ", long!("v.", "json"))
+    };
+}
+
 macro_rules! select_checkpoint {
     () => {
-        "SELECT c.sequence, c.step, c.digest, c.key, c.signature, c.body, c.first_value, c.value_count, c.run, c.event, c.events \
-         FROM runs r JOIN checkpoints c ON c.run = r.id WHERE r.run_id = ?1 AND c.namespace = ?2"
+        concat!(
+            "SELECT ",
+            shorts!("c.", "sequence", "step", "digest", "key", "signature"),
+            ", ",
+            long!("c.", "body"),
+            ", ",
+            shorts!("c.", "first_value", "value_count", "run", "event", "events"),
+            " FROM runs r JOIN checkpoints c ON c.run = r.id WHERE r.run_id = ?1 AND c.namespace = ?2"
+        )
     };
 }
 
@@ -45,18 +132,22 @@ statements! {
          result = iif(?12, ?13, result), error = iif(?14, ?15, error), \
          continuation_id = iif(?16, ?17, continuation_id), max_steps = iif(?18, ?19, max_steps) \
          WHERE run_id = ?1 RETURNING id";
-    RUN = concat!("SELECT ", run_columns!(), " FROM runs WHERE run_id = ?1");
+    RUN = concat!(select_run!(long!("runs.", "result"), long!("runs.", "error")), " WHERE runs.run_id = ?1");
+    /// Without its texts, which may be large.
+    LISTED_RUN = concat!(select_run!("NULL", "NULL"), " WHERE runs.run_id = ?1");
     RUN_KEY = "SELECT id FROM runs WHERE run_id = ?1";
+    /// Their texts are left out: a list of runs does not read the results of all of them.
     RUNS = concat!(
-        "SELECT ", run_columns!(), " FROM runs WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR graph_id = ?2) \
-         ORDER BY id DESC LIMIT ?3"
+        select_run!("NULL", "NULL"), " WHERE (?1 IS NULL OR runs.status = ?1) AND (?2 IS NULL OR runs.graph_id = ?2) \
+         AND runs.id < ?4 ORDER BY runs.id DESC LIMIT ?3"
     );
     RUNS_OF_ROOT = concat!(
-        "SELECT ", run_columns!(), " FROM runs WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR graph_id = ?2) \
-         AND root_id = ?4 ORDER BY id DESC LIMIT ?3"
+        select_run!("NULL", "NULL"), " WHERE (?1 IS NULL OR runs.status = ?1) AND (?2 IS NULL OR runs.graph_id = ?2) \
+         AND runs.id < ?4 AND runs.root_id = ?5 ORDER BY runs.id DESC LIMIT ?3"
     );
-    LAST_ROOT = "SELECT run_id FROM runs WHERE parent_id IS NULL ORDER BY id DESC LIMIT 1";
-    RUNS_BEGINNING = "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || char(0x10ffff) ORDER BY run_id LIMIT ?2";
+    LAST_ROOT = concat!("SELECT ", short!("", "run_id"), " FROM runs WHERE parent_id IS NULL ORDER BY id DESC LIMIT 1");
+    RUNS_BEGINNING = concat!("SELECT ", short!("runs.", "run_id"), " FROM runs WHERE runs.run_id >= ?1 \
+         AND runs.run_id < ?1 || char(0x10ffff) ORDER BY runs.run_id LIMIT ?2");
 
     HEAD = "SELECT sequence FROM checkpoints WHERE run = ?1 AND namespace = ?2 ORDER BY sequence DESC LIMIT 1";
     INSERT_CHECKPOINT = "INSERT INTO checkpoints (run, namespace, sequence, step, first_value, value_count, digest, key, \
@@ -81,48 +172,62 @@ statements! {
     /// The index answers for the step, so that no row is read but the one wanted.
     CHECKPOINT_AT_STEP = concat!(select_checkpoint!(), " AND c.step = ?3 ORDER BY c.sequence DESC LIMIT 1");
     CHECKPOINTS_AFTER = concat!(select_checkpoint!(), " AND c.sequence > ?3 ORDER BY c.sequence LIMIT ?4");
-    VALUES_OF_CHECKPOINT = "SELECT channel, version, segment, json FROM channel_values \
-         WHERE id >= ?1 AND id < ?2 AND run = ?3 AND namespace = ?4 AND version <= ?5 ORDER BY id";
-    PLACED_VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json \
-         FROM runs r CROSS JOIN value_places p CROSS JOIN channel_values v \
+    VALUES_OF_CHECKPOINT = concat!(select_value!(), " FROM channel_values v \
+         WHERE v.id >= ?1 AND v.id < ?2 AND v.run = ?3 AND v.namespace = ?4 AND v.version <= ?5 ORDER BY v.id");
+    PLACED_VALUES_OF_CHANNEL = concat!(select_value!(), " FROM runs r CROSS JOIN value_places p CROSS JOIN channel_values v \
          WHERE r.run_id = ?1 AND p.run = r.id AND p.namespace = ?2 AND p.channel = ?3 AND p.version BETWEEN ?4 AND ?5 \
          AND v.id = p.id AND v.run = p.run AND v.namespace = p.namespace AND v.channel = p.channel \
-         AND v.version = p.version ORDER BY p.version";
+         AND v.version = p.version ORDER BY p.version");
     /// Of one channel the later value has the higher number: what a removal of checkpoints has moved is placed at once.
-    NEW_VALUES_OF_CHANNEL = "SELECT v.channel, v.version, v.segment, v.json FROM runs r CROSS JOIN channel_values v \
+    NEW_VALUES_OF_CHANNEL = concat!(select_value!(), " FROM runs r CROSS JOIN channel_values v \
          WHERE r.run_id = ?1 AND v.id > ?6 AND v.run = r.id AND v.namespace = ?2 AND v.channel = ?3 \
-         AND v.version BETWEEN ?4 AND ?5 ORDER BY v.id";
-    PENDING = "SELECT p.kind, p.sequence, p.step, p.task, p.digest, p.key, p.signature, p.body, p.events \
-         FROM runs r JOIN pending p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2";
+         AND v.version BETWEEN ?4 AND ?5 ORDER BY v.id");
+    PENDING = concat!("SELECT ", shorts!("p.", "kind", "sequence", "step", "task", "digest", "key", "signature"), ", ",
+         long!("p.", "body"), ", ", short!("p.", "events"), " FROM runs r JOIN pending p ON p.run = r.id \
+         WHERE r.run_id = ?1 AND p.namespace = ?2 AND p.kind = ?3 AND p.task > ?4 ORDER BY p.task LIMIT ?5");
+    /// The same from the first one on: no text comes before the empty one.
+    PENDING_FROM = concat!("SELECT ", shorts!("p.", "kind", "sequence", "step", "task", "digest", "key", "signature"), ", ",
+         long!("p.", "body"), ", ", short!("p.", "events"), " FROM runs r JOIN pending p ON p.run = r.id \
+         WHERE r.run_id = ?1 AND p.namespace = ?2 AND p.kind = ?3 AND p.task >= ?4 ORDER BY p.task LIMIT ?5");
 
     /// The first namespace of a run at or after a name.
-    NAMESPACE_FROM = "SELECT c.namespace FROM runs r JOIN checkpoints c ON c.run = r.id \
-         WHERE r.run_id = ?1 AND c.namespace >= ?2 ORDER BY c.namespace LIMIT 1";
+    NAMESPACE_FROM = concat!("SELECT ", short!("c.", "namespace"), " FROM runs r JOIN checkpoints c ON c.run = r.id \
+         WHERE r.run_id = ?1 AND c.namespace >= ?2 ORDER BY c.namespace LIMIT 1");
+    PENDING_NAMESPACE_FROM = concat!("SELECT ", short!("p.", "namespace"), " FROM runs r JOIN pending p ON p.run = r.id \
+         WHERE r.run_id = ?1 AND p.namespace >= ?2 ORDER BY p.namespace LIMIT 1");
+    /// The first checkpoint after a sequence number that holds numbered entries, and how many come before them.
+    EVENT_AFTER = concat!("SELECT ", shorts!("c.", "sequence", "event"), " FROM runs r JOIN checkpoints c ON c.run = r.id \
+         WHERE r.run_id = ?1 AND c.namespace = ?2 AND c.sequence > ?3 AND c.event IS NOT NULL ORDER BY c.sequence LIMIT 1");
     /// The newest checkpoint up to a sequence number, and the number of the last entry that it holds.
-    LAST_EVENT_UP_TO = "SELECT c.sequence, ifnull(c.event + c.events, 0) FROM runs r JOIN checkpoints c ON c.run = r.id \
+    LAST_EVENT_UP_TO = "SELECT c.sequence, iif(octet_length(c.event) + octet_length(c.events) > 40, x'', \
+         ifnull(c.event + c.events, 0)) FROM runs r JOIN checkpoints c ON c.run = r.id \
          WHERE r.run_id = ?1 AND c.namespace = ?2 AND c.sequence <= ?3 ORDER BY c.sequence DESC LIMIT 1";
     /// The number of the last entry that a status record holds.
-    LAST_EVENT_OF_HISTORY = "SELECT h.event + h.events FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1 \
+    LAST_EVENT_OF_HISTORY = "SELECT iif(octet_length(h.events) > 20, x'', h.event + h.events) FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1 \
          ORDER BY h.event DESC LIMIT 1";
-    HISTORY_AFTER = "SELECT h.kind, h.sequence, h.step, '', h.digest, h.key, h.signature, h.body, h.events, h.namespace, \
-         h.event FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1 AND h.event + h.events > ?2 \
-         ORDER BY h.event LIMIT ?3";
+    HISTORY_AFTER = concat!("SELECT ", shorts!("h.", "kind", "sequence", "step"), ", '' AS task, ",
+         shorts!("h.", "digest", "key", "signature"), ", ", long!("h.", "body"), ", ",
+         shorts!("h.", "events", "namespace", "event"), " FROM runs r JOIN history h ON h.run = r.id \
+         WHERE r.run_id = ?1 AND iif(octet_length(h.events) > 20, 1, h.event + h.events > ?2) ORDER BY h.event LIMIT ?3");
 
     PUT_SNAPSHOT = "INSERT INTO snapshots (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
-    SNAPSHOT = "SELECT text FROM snapshots WHERE digest = ?1";
+    SNAPSHOT = concat!("SELECT ", long!("", "text"), " FROM snapshots WHERE digest = ?1");
+    HAS_SNAPSHOT = "SELECT 1 FROM snapshots WHERE digest = ?1";
 
-    PRUNING = "SELECT p.note FROM runs r JOIN prunings p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2";
+    PRUNING = concat!("SELECT ", long!("p.", "note"), " FROM runs r JOIN prunings p ON p.run = r.id WHERE r.run_id = ?1 AND p.namespace = ?2");
     PUT_PRUNING = "INSERT INTO prunings (run, namespace, note) VALUES (?1, ?2, ?3) \
          ON CONFLICT (run, namespace) DO UPDATE SET note = excluded.note";
 
     PUT_RESULT = "INSERT INTO results (key, run, namespace, at, expires, signer, signature, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (key, run, namespace) DO UPDATE SET at = excluded.at, \
          expires = excluded.expires, signer = excluded.signer, signature = excluded.signature, body = excluded.body";
-    RESULTS = "SELECT run, namespace, at, expires, signer, signature, body FROM results INDEXED BY results_by_age \
-         WHERE key = ?1 AND at >= ?2 AND at <= ?3 ORDER BY at DESC, run DESC, namespace DESC";
+    RESULTS = concat!("SELECT ", shorts!("k.", "run", "namespace", "at", "expires", "signer", "signature"), ", ",
+         long!("k.", "body"), " FROM results k INDEXED BY results_by_age \
+         WHERE k.key = ?1 AND k.at >= ?2 AND k.at <= ?3 ORDER BY k.at DESC, k.run DESC, k.namespace DESC");
 
     PUT_OWNER = "INSERT INTO owners (run, pid, host, since) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run) DO UPDATE SET \
          pid = excluded.pid, host = excluded.host, since = excluded.since";
-    OWNER = "SELECT o.pid, o.host, o.since FROM runs r JOIN owners o ON o.run = r.id WHERE r.run_id = ?1";
+    OWNER = concat!("SELECT ", shorts!("o.", "pid", "host", "since"), " FROM runs r JOIN owners o ON o.run = r.id \
+         WHERE r.run_id = ?1");
     REMOVE_OWNER = "DELETE FROM owners WHERE run = ?1";
 }

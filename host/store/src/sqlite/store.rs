@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, SignedCacheEntry, SignedRecord};
+use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use rusqlite::Connection;
 
@@ -140,7 +140,11 @@ impl CheckpointStore for SqliteStore {
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
-        self.read_run(run)
+        self.read_run(run, sql::RUN)
+    }
+
+    fn listed_run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        self.read_run(run, sql::LISTED_RUN)
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
@@ -165,8 +169,14 @@ impl CheckpointStore for SqliteStore {
         self.read_checkpoints(run, namespace, after, limit)
     }
 
-    fn pending(&self, run: &str, namespace: &str) -> Result<Vec<SignedRecord>, ReadError> {
-        self.read_pending(run, namespace)
+    fn pending_after(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<(RecordKind, &str)>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        self.read_pending(run, namespace, after, limit)
     }
 
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
@@ -192,6 +202,10 @@ impl CheckpointStore for SqliteStore {
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
         self.read_snapshot(digest)
+    }
+
+    fn has_snapshot(&self, digest: &Digest) -> Result<bool, ReadError> {
+        self.has_text(digest)
     }
 
     fn results(
@@ -227,7 +241,7 @@ impl Upkeep for SqliteStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &[Numbered],
+        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         self.write_import(run, records, prunings)

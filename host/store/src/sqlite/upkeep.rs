@@ -1,12 +1,14 @@
 //! Taking over whole runs, and giving back what runs take up.
 
+use std::collections::BTreeSet;
+
 use graph_core::digest::Digest;
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::sql;
 use super::store::{SqliteStore, Write};
 use super::values;
-use super::write::{Stop, insert_row, number, write_namespace};
+use super::write::{Stop, head, insert_row, number, write_namespace};
 use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
 use crate::plan;
 use crate::run::NewRun;
@@ -15,16 +17,15 @@ use crate::upkeep::{Cut, Freed, Mark};
 
 /// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
 mod whole {
-    pub(super) const SNAPSHOTS: &str = "SELECT digest FROM snapshots ORDER BY digest";
+    pub(super) const SNAPSHOTS: &str =
+        "SELECT iif(octet_length(digest) > 32, x'', digest) FROM snapshots ORDER BY digest";
     pub(super) const REMOVE_SNAPSHOT: &str =
-        "DELETE FROM snapshots WHERE digest = ?1 RETURNING length(CAST(text AS BLOB))";
-    pub(super) const NAMESPACES: &str = "SELECT c.namespace FROM runs r JOIN checkpoints c ON c.run = r.id WHERE r.run_id = ?1 \
-         UNION SELECT p.namespace FROM runs r JOIN pending p ON p.run = r.id WHERE r.run_id = ?1 ORDER BY 1";
+        "DELETE FROM snapshots WHERE digest = ?1 RETURNING octet_length(text)";
     pub(super) const LENGTH_OF_CHECKPOINTS: &str =
-        "SELECT count(*), ifnull(sum(length(CAST(body AS BLOB))), 0) FROM checkpoints WHERE run = ?1";
+        "SELECT count(*), ifnull(sum(octet_length(body)), 0) FROM checkpoints WHERE run = ?1";
     pub(super) const LENGTH_OF_PENDING: &str =
-        "SELECT count(*), ifnull(sum(length(CAST(body AS BLOB))), 0) FROM pending WHERE run = ?1";
-    pub(super) const LENGTH_OF_VALUES: &str = "SELECT 0, ifnull(sum(length(CAST(v.json AS BLOB))), 0) \
+        "SELECT count(*), ifnull(sum(octet_length(body)), 0) FROM pending WHERE run = ?1";
+    pub(super) const LENGTH_OF_VALUES: &str = "SELECT 0, ifnull(sum(octet_length(v.json)), 0) \
          FROM checkpoints c CROSS JOIN channel_values v \
          ON v.id >= c.first_value AND v.id < c.first_value + c.value_count WHERE c.run = ?1";
     pub(super) const REMOVE_VALUES: &str = "DELETE FROM channel_values WHERE id IN (SELECT v.id FROM checkpoints c \
@@ -63,14 +64,21 @@ fn size(connection: &Connection, id: i64) -> SqlResult<Freed> {
 impl SqliteStore {
     pub(super) fn read_namespaces(&self, run: &str) -> Result<Vec<String>, ReadError> {
         let database = self.lock();
-        let read = || {
-            database
-                .connection
-                .prepare_cached(whole::NAMESPACES)?
-                .query_map([run], |row| row.get(0))?
-                .collect::<SqlResult<Vec<_>>>()
-        };
-        read().map_err(|error| self.fault(&error).into())
+        let connection = &database.connection;
+        let mut found = BTreeSet::new();
+        // From one namespace to the next: the records of each are passed over.
+        for statement in [sql::NAMESPACE_FROM, sql::PENDING_NAMESPACE_FROM] {
+            let next = |from: &str| {
+                let mut statement = connection.prepare_cached(statement)?;
+                statement.query_row([run, from], |row| row.get::<_, String>(0)).optional()
+            };
+            let mut from = String::new();
+            while let Some(namespace) = next(&from).map_err(|error| self.fault(&error))? {
+                from = format!("{namespace}\0");
+                found.insert(namespace);
+            }
+        }
+        Ok(found.into_iter().collect())
     }
 
     pub(super) fn read_pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
@@ -103,10 +111,10 @@ impl SqliteStore {
     pub(super) fn write_import(
         &self,
         run: &NewRun,
-        records: &[Numbered],
+        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
-        plan::check_row(&run.row)?;
+        plan::check_run(run)?;
         let mut database = self.writer(Synchronous::Full)?;
         let connection = &database.connection;
         let failed = |error: rusqlite::Error| ImportError::from(self.fault(&error));
@@ -118,8 +126,17 @@ impl SqliteStore {
         let run = &run.row.run_id;
         let id = key(connection, run).map_err(failed)?;
         let id = id.ok_or_else(|| CommitError::NotFound { run: run.clone() })?;
-        for plan in &plan::plan_import(run, records)? {
-            write_namespace(connection, id, 0, plan, true).map_err(failed)?;
+        loop {
+            let page = plan::next_of_import(records)?;
+            if page.is_empty() {
+                break;
+            }
+            let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
+            let plans =
+                plan::plan_import(run, &page, |namespace| head(connection, id, namespace).map_err(failed))?;
+            for plan in &plans {
+                write_namespace(connection, id, 0, plan, true).map_err(failed)?;
+            }
         }
         for (namespace, note) in prunings {
             put_pruning(connection, id, namespace, note).map_err(failed)?;

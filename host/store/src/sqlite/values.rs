@@ -1,10 +1,11 @@
 //! The values of channels, and where they lie.
 
 use graph_core::record::{ChannelValue, ValueKind};
-use rusqlite::{Connection, Result as SqlResult, params};
+use rusqlite::{Connection, Result as SqlResult, Rows, params};
 
 use super::write::number;
-use super::{row, sql};
+use super::{fault, row, sql};
+use crate::bounds::{self, LARGEST_READ};
 
 /// So many values may be without a place: whoever reads a channel looks through these.
 const UNPLACED: i64 = 1_024;
@@ -68,8 +69,8 @@ fn placed(connection: &Connection) -> SqlResult<i64> {
     connection.prepare_cached(sql::PLACED)?.query_row([], |row| row.get(0))
 }
 
-/// Adds a channel's values from one version to another to those found, in order of versions. All of it is to be called
-/// in one transaction: between two statements others may give places.
+/// Adds a channel's values from one version to another to those found, in order of versions, and what they take up to
+/// `bytes`. All of it is to be called in one transaction: between two statements others may give places.
 pub(super) fn read(
     connection: &Connection,
     run: &str,
@@ -77,19 +78,25 @@ pub(super) fn read(
     channel: &str,
     (base, version): (i64, i64),
     found: &mut Vec<ChannelValue>,
+    bytes: &mut u64,
 ) -> SqlResult<()> {
     let placed = placed(connection)?;
+    let mut take = |mut rows: Rows<'_>, found: &mut Vec<ChannelValue>| -> SqlResult<()> {
+        while let Some(row) = rows.next()? {
+            let value = row::value(row)?;
+            *bytes = bytes.saturating_add(bounds::length(&value.json)).saturating_add(bounds::OVERHEAD);
+            if *bytes > LARGEST_READ {
+                return Err(fault::too_large("the channel values of a state"));
+            }
+            found.push(value);
+        }
+        Ok(())
+    };
     let mut statement = connection.prepare_cached(sql::PLACED_VALUES_OF_CHANNEL)?;
-    for value in statement.query_map(params![run, namespace, channel, base, version], row::value)? {
-        found.push(value?);
-    }
+    take(statement.query(params![run, namespace, channel, base, version])?, found)?;
     if found.last().is_none_or(|last| last.channel != channel || number(last.version) < version) {
         let mut statement = connection.prepare_cached(sql::NEW_VALUES_OF_CHANNEL)?;
-        for value in
-            statement.query_map(params![run, namespace, channel, base, version, placed], row::value)?
-        {
-            found.push(value?);
-        }
+        take(statement.query(params![run, namespace, channel, base, version, placed])?, found)?;
     }
     Ok(())
 }

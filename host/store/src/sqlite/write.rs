@@ -41,7 +41,7 @@ impl SqliteStore {
     }
 
     pub(super) fn write_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
-        plan::check_row(&run.row)?;
+        plan::check_run(run)?;
         let synchronous = match run.row.durability {
             Durability::Sync => Synchronous::Full,
             Durability::Async | Durability::Exit => Synchronous::Normal,
@@ -51,6 +51,7 @@ impl SqliteStore {
     }
 
     pub(super) fn write_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
+        plan::check_snapshot(text)?;
         let database = self.writer(Synchronous::Full)?;
         insert_snapshot(&database.connection, digest, text).map_err(|stop| self.stopped(stop))
     }
@@ -195,7 +196,7 @@ fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlit
 }
 
 /// The newest checkpoint of a namespace.
-fn head(connection: &Connection, run: i64, namespace: &str) -> rusqlite::Result<Option<u64>> {
+pub(super) fn head(connection: &Connection, run: i64, namespace: &str) -> rusqlite::Result<Option<u64>> {
     let newest: Option<i64> = connection
         .prepare_cached(sql::HEAD)?
         .query_row(params![run, namespace], |row| row.get(0))

@@ -1,31 +1,14 @@
 //! What a run goes on with although it was begun with something else, as `runs show` and `runs history` tell it.
 
-use graph_core::record::{Accepted, Checkpoint, StatusRecord};
+use graph_core::record::Accepted;
 use graph_host::error::Result;
 use graph_host::output::{self, Output, printable, styled};
 use serde_json::{Value, json};
 
 use super::row::time;
 
-/// Everything that was accepted, in order, each with the number of the checkpoint under which it was.
-pub(super) fn all<'r>(
-    checkpoints: impl IntoIterator<Item = &'r Checkpoint>,
-    status: Option<&'r StatusRecord>,
-) -> Vec<(u64, &'r Accepted)> {
-    let mut found = Vec::new();
-    for checkpoint in checkpoints {
-        // It was accepted under the checkpoint before this one, which may have been removed.
-        let under = checkpoint.sequence.saturating_sub(1);
-        found.extend(checkpoint.accepted.iter().map(|accepted| (under, accepted)));
-    }
-    found.extend(
-        status.iter().flat_map(|status| status.accepted.iter().map(|accepted| (status.sequence, accepted))),
-    );
-    found
-}
-
 /// For programs.
-pub(super) fn document(accepted: &[(u64, &Accepted)]) -> Value {
+pub(super) fn document(accepted: &[(u64, Accepted)]) -> Value {
     let documents = accepted.iter().map(|(under, accepted)| {
         json!({
             "checkpoint": under,
@@ -40,7 +23,7 @@ pub(super) fn document(accepted: &[(u64, &Accepted)]) -> Value {
 }
 
 /// For people.
-pub(super) fn show(accepted: &[(u64, &Accepted)], output: Output) -> Result<()> {
+pub(super) fn show(accepted: &[(u64, Accepted)], output: Output) -> Result<()> {
     for (under, accepted) in accepted {
         output.line(format_args!(
             "{} after checkpoint {under} at {} by key {}",

@@ -1,14 +1,16 @@
 //! `graph-host runs history`.
 
+use comfy_table::{ColumnConstraint, Width};
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, Record, Source};
+use graph_core::record::{Accepted, Checkpoint, Record, SignedRecord, Source};
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
+use graph_host::json_document::Document;
 use graph_host::report;
 use graph_host::runs;
 use graph_store::CheckpointStore;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::row::time;
 use super::{accepted, story};
@@ -24,78 +26,159 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let row = runs::find(store, &args.run)?;
     // What another host has signed cannot be checked here; it can be shown.
     let key = context.home.verifying_identity(row.key)?;
-    let mut line: Vec<(Checkpoint, Digest)> = Vec::new();
     let mut verifier = match key {
         Some(key) => Some(runs::verifier(store, &row.run_id, "", key)?.0),
         None => None,
     };
+    let mut found = Found::default();
     let read = runs::each_checkpoint(store, &row.run_id, |record| {
         let checkpoint = match &mut verifier {
             Some(verifier) => verifier
                 .checkpoint(record)
                 .map_err(|error| runs::broken(&row.run_id, record.sequence, &error))?,
-            None => match record.decode().map_err(|error| Error::integrity(error.to_string()))? {
-                Record::Checkpoint(checkpoint) => *checkpoint,
-                _ => return Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
-            },
+            None => decode(record)?,
         };
-        line.push((checkpoint, record.digest));
+        found.take(&checkpoint, record.digest);
         Ok(())
     });
     // What is before the damage is shown all the same.
     let damage = match read {
-        Err(error) if line.is_empty() => return Err(error),
+        Err(error) if found.newest.is_none() => return Err(error),
         read => read.err(),
     };
     let status = match &damage {
         Some(_) => None,
         None => story::newest_status(store, &row, key.as_ref())?,
     };
-    let accepted = accepted::all(line.iter().map(|(checkpoint, _)| checkpoint), status.as_ref());
+    let mut accepted = found.accepted;
+    if let Some(status) = status {
+        let room = story::ACCEPTED.saturating_sub(accepted.len());
+        accepted.extend(status.accepted.into_iter().take(room).map(|accepted| (status.sequence, accepted)));
+    }
+    let run = &row.run_id;
     if context.output.is_json() {
-        let checkpoints: Vec<_> =
-            line.iter().map(|(checkpoint, digest)| document(checkpoint, digest)).collect();
-        let mut document = json!({
-            "run_id": row.run_id,
-            "graph": row.graph_id,
-            "status": row.status,
-            "checkpoints": checkpoints,
-            "accepted": accepted::document(&accepted),
-        });
+        let mut members = Map::from_iter([
+            ("run_id".to_owned(), json!(run)),
+            ("graph".to_owned(), json!(row.graph_id)),
+            ("status".to_owned(), json!(row.status)),
+            ("accepted".to_owned(), accepted::document(&accepted)),
+        ]);
         if let Some(damage) = &damage {
-            document["error"] = damage.to_json()["error"].clone();
+            members.insert("error".to_owned(), damage.to_json()["error"].clone());
         }
-        context.output.document(&document)?;
+        let document = Document::new(members).with_list("checkpoints", |give| {
+            pages(store, run, found.newest, damage.is_some(), |page| {
+                page.iter().try_for_each(|(checkpoint, digest)| give(&document(checkpoint, digest)))
+            })
+        });
+        context.output.document_in_pieces(document)?;
         return Ok(damage.map_or(Exit::Ok, |damage| damage.exit()));
     }
-    if line.is_empty() {
+    if found.newest.is_none() {
         context.output.note("the run was cut short before its first checkpoint");
         return Ok(Exit::Ok);
     }
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(["CHECKPOINT", "STEP", "MADE BY", "AT", "NODES", "NEXT", "DIGEST"]);
-    for (checkpoint, digest) in &line {
-        let next: Vec<_> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
-        let next = match &checkpoint.end {
-            Some(end) => format!("({})", end.status.as_str().replace('_', " ")),
-            None => report::nodes(&next),
-        };
-        table.add_row([
-            checkpoint.sequence.to_string(),
-            checkpoint.step.to_string(),
-            made_by(&checkpoint.source),
-            time(checkpoint.at),
-            report::nodes(nodes(checkpoint)),
-            next,
-            digest.short(),
-        ]);
-    }
-    for line in table.lines() {
-        context.output.line(line.trim_end())?;
-    }
+    let mut is_first = true;
+    pages(store, run, found.newest, damage.is_some(), |page| {
+        let table = table(page, &found.widths, is_first);
+        is_first = false;
+        table.lines().try_for_each(|line| context.output.line(line.trim_end()))
+    })?;
     accepted::show(&accepted, context.output)?;
     damage.map_or(Ok(Exit::Ok), Err)
+}
+
+const COLUMNS: [&str; 7] = ["CHECKPOINT", "STEP", "MADE BY", "AT", "NODES", "NEXT", "DIGEST"];
+
+/// What is to be known of all checkpoints before the first one is printed.
+#[derive(Default)]
+struct Found {
+    newest: Option<u64>,
+    accepted: Vec<(u64, Accepted)>,
+    /// How wide each column is.
+    widths: [usize; COLUMNS.len()],
+}
+
+impl Found {
+    fn take(&mut self, checkpoint: &Checkpoint, digest: Digest) {
+        self.newest = Some(checkpoint.sequence);
+        let room = story::ACCEPTED.saturating_sub(self.accepted.len());
+        // It was accepted under the checkpoint before this one, which may have been removed.
+        let under = checkpoint.sequence.saturating_sub(1);
+        self.accepted.extend(checkpoint.accepted.iter().take(room).map(|one| (under, one.clone())));
+        for (width, cell) in self.widths.iter_mut().zip(cells(checkpoint, &digest)) {
+            *width = (*width).max(textwrap::core::display_width(&cell));
+        }
+    }
+}
+
+fn decode(record: &SignedRecord) -> Result<Checkpoint> {
+    match runs::open_record(record, None)? {
+        Record::Checkpoint(checkpoint) => Ok(*checkpoint),
+        _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
+    }
+}
+
+/// Reads checkpoints that were found intact once more, page by page, up to the newest of them.
+fn pages(
+    store: &dyn CheckpointStore,
+    run: &str,
+    newest: Option<u64>,
+    is_damaged: bool,
+    mut visit: impl FnMut(&[(Checkpoint, Digest)]) -> Result<()>,
+) -> Result<()> {
+    let Some(newest) = newest else { return Ok(()) };
+    let mut after = None;
+    while after.is_none_or(|after| after < newest) {
+        // Before damage they come one by one.
+        let page = store.checkpoints(run, "", after, if is_damaged { 1 } else { PAGE })?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(last.sequence);
+        let known = page.iter().filter(|record| record.sequence <= newest);
+        let page: Vec<_> = known
+            .map(|record| decode(record).map(|checkpoint| (checkpoint, record.digest)))
+            .collect::<Result<_>>()?;
+        visit(&page)?;
+    }
+    Ok(())
+}
+
+/// Checkpoints that are read at a time.
+const PAGE: usize = 256;
+
+fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; COLUMNS.len()] {
+    let next: Vec<_> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
+    let next = match &checkpoint.end {
+        Some(end) => format!("({})", end.status.as_str().replace('_', " ")),
+        None => report::nodes(&next),
+    };
+    [
+        checkpoint.sequence.to_string(),
+        checkpoint.step.to_string(),
+        made_by(&checkpoint.source),
+        time(checkpoint.at),
+        report::nodes(nodes(checkpoint)),
+        next,
+        digest.short(),
+    ]
+}
+
+/// Some rows, in columns that are as wide as those of all of them need.
+fn table(page: &[(Checkpoint, Digest)], widths: &[usize], is_first: bool) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    if is_first {
+        table.set_header(COLUMNS);
+    }
+    for (checkpoint, digest) in page {
+        table.add_row(cells(checkpoint, digest));
+    }
+    for ((column, width), name) in table.column_iter_mut().zip(widths).zip(COLUMNS) {
+        // A cell has a blank on both sides.
+        let width = u16::try_from((*width).max(name.len()) + 2).unwrap_or(u16::MAX);
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+    }
+    table
 }
 
 /// The nodes of the superstep that made a checkpoint: a fork begins with those of all supersteps before it.

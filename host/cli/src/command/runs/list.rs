@@ -4,11 +4,13 @@ use graph_core::record::Status;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
+use graph_host::json_document::Document;
+use graph_host::output::Output;
 use graph_host::report::{one_line, short_number};
 use graph_host::runs;
 use graph_host::stores::Stores;
-use graph_store::RunFilter;
-use serde_json::json;
+use graph_store::{CheckpointStore, RunFilter, RunRow};
+use serde_json::Map;
 
 use super::row::{row_json, shown_status, time};
 
@@ -48,35 +50,68 @@ fn parse_status(text: &str) -> Result<Status, String> {
 
 pub(super) fn run(args: Args, stores: &Stores, context: &Context) -> Result<Exit> {
     let Args { status, graph, limit } = args;
-    let mut rows = stores.list(&RunFilter { status, graph_id: graph, root_id: None, limit: Some(limit) })?;
-    for (store, row) in &mut rows {
-        runs::catch_up(&**store, row)?;
-    }
+    let filter = RunFilter { status, graph_id: graph, limit: Some(limit), ..RunFilter::default() };
     if context.output.is_json() {
-        let runs: Vec<_> = rows.iter().map(|(_, row)| row_json(row)).collect();
-        context.output.document(&json!({ "runs": runs }))?;
+        // Results are read one at a time, as each run is printed.
+        let document = Document::new(Map::new()).with_list("runs", |give| {
+            stores.each(&filter, |store, row| {
+                let Some(mut row) = store.run(&row.run_id)? else { return Ok(()) };
+                runs::catch_up(store, &mut row)?;
+                give(&row_json(&row))
+            })
+        });
+        context.output.document_in_pieces(document)?;
         return Ok(Exit::Ok);
     }
-    if rows.is_empty() {
+    let mut shown = Shown { table: None, rows: 0, has_header: true };
+    stores.each(&filter, |store, mut row| {
+        runs::catch_up(store, &mut row)?;
+        shown.add(store, &row, context.output)
+    })?;
+    shown.print(context.output)?;
+    if shown.has_header {
         context.output.note("there are no such runs");
-        return Ok(Exit::Ok);
     }
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(["RUN", "GRAPH", "STATUS", "STEPS", "FUEL", "STARTED"]);
-    for (store, row) in &rows {
-        let status = shown_status(&**store, row);
+    Ok(Exit::Ok)
+}
+
+/// Rows that are laid out together.
+const PAGE: usize = 256;
+
+/// The table of runs, as far as it has not been printed.
+struct Shown {
+    table: Option<comfy_table::Table>,
+    rows: usize,
+    /// No row has been printed yet.
+    has_header: bool,
+}
+
+impl Shown {
+    fn add(&mut self, store: &dyn CheckpointStore, row: &RunRow, output: Output) -> Result<()> {
+        let has_header = self.has_header;
+        let table = self.table.get_or_insert_with(|| {
+            let mut table = comfy_table::Table::new();
+            table.load_style(comfy_table::presets::NOTHING);
+            if has_header {
+                table.set_header(["RUN", "GRAPH", "STATUS", "STEPS", "FUEL", "STARTED"]);
+            }
+            table
+        });
         table.add_row([
             row.run_id.clone(),
             one_line(&row.graph_id, 40),
-            status,
+            shown_status(store, row),
             row.step.to_string(),
             short_number(row.fuel),
             time(row.created_at),
         ]);
+        self.rows += 1;
+        if self.rows == PAGE { self.print(output) } else { Ok(()) }
     }
-    for line in table.lines() {
-        context.output.line(line.trim_end())?;
+
+    fn print(&mut self, output: Output) -> Result<()> {
+        let Some(table) = self.table.take() else { return Ok(()) };
+        (self.rows, self.has_header) = (0, false);
+        table.lines().try_for_each(|line| output.line(line.trim_end()))
     }
-    Ok(Exit::Ok)
 }

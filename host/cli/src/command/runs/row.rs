@@ -1,9 +1,11 @@
 //! A run's row, for people and as JSON.
 
+use std::sync::Arc;
+
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_store::{CheckpointStore, Holder, RunRow};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The status, and that a run that says `running` is held by nobody.
 pub(super) fn shown_status(store: &dyn CheckpointStore, row: &RunRow) -> String {
@@ -23,16 +25,21 @@ pub(super) fn time(at: Timestamp) -> String {
 
 /// The row as the JSON documents have it.
 pub(super) fn row_json(row: &RunRow) -> Value {
-    let text = |text: &Option<std::sync::Arc<str>>| {
+    let mut value = bare_json(row);
+    let text = |text: &Option<Arc<str>>| {
         text.as_ref()
             .map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_else(|_| json!(&**text)))
     };
-    let mut value = serde_json::to_value(row).unwrap_or_default();
-    if let Value::Object(fields) = &mut value {
-        fields.insert("result".to_owned(), text(&row.result));
-        fields.insert("error".to_owned(), text(&row.error));
-        fields.insert("created_at".to_owned(), json!(row.created_at.to_string()));
-        fields.insert("updated_at".to_owned(), json!(row.updated_at.to_string()));
-    }
-    value
+    value.insert("result".to_owned(), text(&row.result));
+    value.insert("error".to_owned(), text(&row.error));
+    value.into()
+}
+
+/// The same without the result, which may be large, and the error.
+pub(super) fn bare_json(row: &RunRow) -> Map<String, Value> {
+    let bare = RunRow { result: None, error: None, ..row.clone() };
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(bare) else { return Map::new() };
+    fields.insert("created_at".to_owned(), json!(row.created_at.to_string()));
+    fields.insert("updated_at".to_owned(), json!(row.updated_at.to_string()));
+    fields
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use graph_core::limits::HostUse;
-use graph_core::record::Source;
+use graph_core::record::{Checkpoint, Source};
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
+use graph_host::json_document::Document;
 use graph_host::output::{self, Output, printable, styled};
 use graph_host::report::{self, one_line, short_number, short_span, step_line};
 use graph_host::runs;
@@ -15,8 +16,8 @@ use serde_json::{Map, Value, json};
 
 use super::accepted;
 use super::history::{made_by, nodes, origin};
-use super::row::{row_json, shown_status, time};
-use super::story::{self, Story, state};
+use super::row::{bare_json, shown_status, time};
+use super::story::{self, Story};
 use super::tree::{self, ChildRun};
 
 /// Show a run: its steps, its state, what it waits for
@@ -28,32 +29,43 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
     let mut row = runs::find(store, &args.run)?;
+    if context.output.is_json() {
+        row = store.run(&row.run_id)?.unwrap_or(row);
+    }
     runs::catch_up(store, &mut row)?;
     let told = story::of(store, &row, context)?;
     let children = tree::read(store, &row)?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {
-        context.output.document(&document(store, &row, &told, &children)?)?;
+        // It is printed as it is kept: it may be large.
+        let result = row.result.take();
+        let document = Document::new(document(store, &row, &told, &children)?)
+            .with_text("result", result)
+            .with_list("history", |give| told.each_step(store, |step| give(&step_json(step))));
+        context.output.document_in_pieces(document)?;
         return Ok(exit);
     }
     let state = match &told.newest {
-        Some(newest) => state(store, &row.run_id, newest)?,
+        Some(newest) => runs::state(store, &row.run_id, newest)?,
         None => Map::new(),
     };
     let next: Vec<_> =
         told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
     let status = told.status();
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
-    let (_, mut warnings) = told.ancestry();
-    warnings.extend(status.iter().flat_map(|status| status.warnings.iter().cloned()));
+    let (_, warnings) = told.ancestry();
     print(store, &row, &told, &children, &state, &next, context)?;
-    accepted::show(&accepted::all(&told.steps, status), context.output)?;
+    accepted::show(&told.accepted, context.output)?;
     for warning in &warnings {
         context.output.line(format_args!(
             "{} {}",
             styled(output::CAUTION, "warning:"),
             one_line(warning, 300)
         ))?;
+    }
+    let (_, more_warnings) = told.left_out();
+    if more_warnings > 0 {
+        context.output.line(format_args!("and {}", report::counted(more_warnings as u64, "more warning")))?;
     }
     let below = tree::open(&children);
     for interrupt in interrupts.iter().chain(&below) {
@@ -74,74 +86,83 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     Ok(exit)
 }
 
+/// A step of the run's history.
+fn step_json(step: &Checkpoint) -> Value {
+    json!({
+        "checkpoint": step.sequence,
+        "step": step.step,
+        "at": step.at.to_string(),
+        "source": step.source.as_str(),
+        "origin": origin(&step.source),
+        "nodes": nodes(step),
+        "tasks": step.tasks,
+        "fuel": step.fuel,
+        "micros": step.micros,
+        "hooks": step.hooked,
+        "result_digest": step.result,
+        "warnings": step.warnings,
+    })
+}
+
 /// The document that `run` prints, with what the store knows beside it. Of a run that cannot be read whole, what can be.
-fn document(store: &dyn CheckpointStore, row: &RunRow, told: &Story, children: &[ChildRun]) -> Result<Value> {
-    let steps: Vec<_> = told
-        .steps
-        .iter()
-        .map(|step| {
-            json!({
-                "checkpoint": step.sequence,
-                "step": step.step,
-                "at": step.at.to_string(),
-                "source": step.source.as_str(),
-                "origin": origin(&step.source),
-                "nodes": nodes(step),
-                "tasks": step.tasks,
-                "fuel": step.fuel,
-                "micros": step.micros,
-                "hooks": step.hooked,
-                "result_digest": step.result,
-                "warnings": step.warnings,
-            })
-        })
-        .collect();
-    let mut document = row_json(row);
-    if let Value::Object(document) = &mut document {
-        let graph = document.remove("graph");
-        document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
-        let inputs = document.remove("inputs");
-        document.insert("inputs_digest".to_owned(), inputs.unwrap_or_default());
-        match told.summary(store, row) {
-            Ok(mut summary) => {
-                summary.interrupts.extend(tree::open(children));
-                if let Value::Object(as_run) = report::document(&row.run_id, &row.graph_id, &summary) {
-                    document.extend(as_run);
-                }
+fn document(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    told: &Story,
+    children: &[ChildRun],
+) -> Result<Map<String, Value>> {
+    let mut document = bare_json(row);
+    let error =
+        row.error.as_deref().map(|error| serde_json::from_str(error).unwrap_or_else(|_| json!(error)));
+    document.insert("error".to_owned(), error.unwrap_or_default());
+    let graph = document.remove("graph");
+    document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
+    let inputs = document.remove("inputs");
+    document.insert("inputs_digest".to_owned(), inputs.unwrap_or_default());
+    match told.summary(store, row) {
+        Ok(mut summary) => {
+            summary.interrupts.extend(tree::open(children));
+            if let Value::Object(as_run) = report::document(&row.run_id, &row.graph_id, &summary) {
+                document.extend(as_run);
             }
-            // What is damaged is told beside what can be read.
-            Err(error) if told.trouble.is_none() => return Err(error),
-            Err(_) => {}
         }
-        let HostUse { calls, bytes, fuel, stored } = told.host();
-        document.insert("asked".to_owned(), json!({ "calls": calls, "bytes": bytes }));
-        document.insert("host_fuel".to_owned(), json!(fuel));
-        document.insert("stored".to_owned(), json!(stored));
-        document.insert("history".to_owned(), json!(steps));
-        document.insert("nodes".to_owned(), json!(super::usage::by_node(&told.steps)));
-        let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
-        document.insert("removed_checkpoints".to_owned(), json!(removed));
-        let children: Vec<_> = children.iter().map(ChildRun::to_json).collect();
-        document.insert("child_runs".to_owned(), json!(children));
-        let accepted = accepted::all(&told.steps, told.status());
-        document.insert("accepted".to_owned(), accepted::document(&accepted));
-        // What hooks have come to since the newest checkpoint.
-        document.insert("hooks".to_owned(), json!(told.hooked()));
-        document.insert("unreadable".to_owned(), json!(told.trouble));
-        let holder = match store.holder(&row.run_id) {
-            Ok(Holder::Known(owner)) => json!(owner),
-            Ok(Holder::Unknown) => json!({}),
-            Ok(Holder::Nobody) | Err(_) => Value::Null,
-        };
-        document.insert("holder".to_owned(), holder);
+        // What is damaged is told beside what can be read.
+        Err(error) if told.trouble.is_none() => return Err(error),
+        Err(_) => {}
     }
+    let HostUse { calls, bytes, fuel, stored } = told.host();
+    document.insert("asked".to_owned(), json!({ "calls": calls, "bytes": bytes }));
+    document.insert("host_fuel".to_owned(), json!(fuel));
+    document.insert("stored".to_owned(), json!(stored));
+    document.insert("nodes".to_owned(), json!(told.usage.by_node));
+    // What a list of ordinary length has none of.
+    let (visited, warnings) = told.left_out();
+    for (name, count) in [("visited_left_out", visited), ("warnings_left_out", warnings)] {
+        if count > 0 {
+            document.insert(name.to_owned(), json!(count));
+        }
+    }
+    let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
+    document.insert("removed_checkpoints".to_owned(), json!(removed));
+    let children: Vec<_> = children.iter().map(ChildRun::to_json).collect();
+    document.insert("child_runs".to_owned(), json!(children));
+    document.insert("accepted".to_owned(), accepted::document(&told.accepted));
+    // What hooks have come to since the newest checkpoint.
+    document.insert("hooks".to_owned(), json!(told.hooked()));
+    document.insert("unreadable".to_owned(), json!(told.trouble));
+    let holder = match store.holder(&row.run_id) {
+        Ok(Holder::Known(owner)) => json!(owner),
+        Ok(Holder::Unknown) => json!({}),
+        Ok(Holder::Nobody) | Err(_) => Value::Null,
+    };
+    document.insert("holder".to_owned(), holder);
     Ok(document)
 }
 
 /// A line for each superstep and each edit, with what failed below it.
-fn print_steps(told: &Story, out: Output) -> Result<()> {
+fn print_steps(store: &dyn CheckpointStore, told: &Story, out: Output) -> Result<()> {
     let mut fuel = 0;
-    for step in &told.steps {
+    told.each_step(store, |step| {
         if matches!(step.source, Source::Update { .. } | Source::Fork { .. }) {
             out.line(format_args!(
                 "{}  {}",
@@ -151,7 +172,7 @@ fn print_steps(told: &Story, out: Output) -> Result<()> {
         }
         if nodes(step).is_empty() {
             fuel = step.fuel;
-            continue;
+            return Ok(());
         }
         let changed: Vec<_> = step
             .channels
@@ -186,8 +207,8 @@ fn print_steps(told: &Story, out: Output) -> Result<()> {
                 ))?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn print(
@@ -237,17 +258,16 @@ fn print(
             format_args!("{} before this were removed", report::counted(begins.removed, "checkpoint")),
         ))?;
     }
-    print_steps(told, out)?;
+    print_steps(store, told, out)?;
     if !children.is_empty() {
         out.line(styled(output::BOLD, "child runs"))?;
         for child in children {
             child.show(out)?;
         }
     }
-    let usage = super::usage::by_node(&told.steps);
-    if !usage.is_empty() {
+    if !told.usage.by_node.is_empty() {
         out.line(styled(output::BOLD, "nodes"))?;
-        for (node, usage) in &usage {
+        for (node, usage) in &told.usage.by_node {
             out.line(usage.line(node))?;
         }
     }

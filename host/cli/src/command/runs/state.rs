@@ -13,7 +13,6 @@ use serde_json::json;
 
 use super::history::{made_by, nodes, origin};
 use super::row::time;
-use super::story::state;
 
 /// Show the state of a run at any of its checkpoints, and what was next there
 #[derive(Debug, clap::Args)]
@@ -32,7 +31,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let place = args.at.as_ref().unwrap_or(&Place::Newest);
     let restored = runs::restore_at(store, &row.run_id, key, place)?;
     let checkpoint = &restored.checkpoint;
-    let state = state(store, &row.run_id, checkpoint)?;
+    let state = runs::state(store, &row.run_id, checkpoint)?;
     let next: Vec<_> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
     let out = context.output;
     if out.is_json() {

@@ -7,37 +7,92 @@ use graph_core::digest::Digest;
 use graph_core::hook::HookEvent;
 use graph_core::limits::HostUse;
 use graph_core::record::{
-    Checkpoint, History, HookSummary, Pruning, Record, RecordKind, SignedPruning, StatusRecord, TaskCache,
-    TaskRecord,
+    Accepted, Checkpoint, History, HookSummary, Pruning, Record, SignedPruning, SignedRecord, StatusRecord,
+    TaskCache,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::runs;
-use graph_store::{CheckpointStore, RunRow, Wanted};
-use serde_json::{Map, Value};
+use graph_store::{CheckpointStore, RunRow};
+use serde_json::Value;
 
-/// A run as its records tell it: what can be read is shown.
+use super::usage::Usages;
+
+/// Steps that are read at a time.
+const STEPS: usize = 256;
+/// The nodes visited that are listed; how many more there were is said.
+const VISITED: usize = 100_000;
+/// The warnings that are listed; how many more there were is said.
+const WARNINGS: usize = 1_000;
+/// The changes of what a run is pinned to that are listed.
+pub(super) const ACCEPTED: usize = 1_000;
+
+/// A run as its records tell it: what can be read is shown. Its steps are read once more when they are.
 pub(super) struct Story {
-    pub(super) steps: Vec<Checkpoint>,
     pub(super) newest: Option<Checkpoint>,
     /// Where the steps begin, if the host has removed what was before.
     pub(super) begins: Option<Pruning>,
+    /// What its nodes have used.
+    pub(super) usage: Usages,
+    /// The first changes of what it is pinned to, each with the checkpoint under which it was accepted.
+    pub(super) accepted: Vec<(u64, Accepted)>,
+    /// The nodes visited on the way to the newest checkpoint, and the warnings raised.
+    history: History,
     /// The record digest of the newest checkpoint.
     digest: Option<Digest>,
-    pub(super) pending: Vec<Record>,
+    pending: Pending,
     pub(super) trouble: Option<String>,
+}
+
+/// What is under the newest checkpoint.
+#[derive(Default)]
+struct Pending {
+    status: Option<StatusRecord>,
+    /// What hooks have come to.
+    hooked: Vec<HookSummary>,
+    /// Fuel and use of the host that they tell of, where they stand for the whole run.
+    fuel: u64,
+    host: HostUse,
+    /// What tasks have used, by task, with their nodes.
+    tasks: BTreeMap<String, (String, TaskUsed)>,
+    /// How many of them were found in the cache, by node.
+    cached: BTreeMap<String, u64>,
+}
+
+/// Dispatches, fuel and use of the host.
+type TaskUsed = (u32, u64, HostUse);
+
+impl Pending {
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Status(status) => self.status = Some(status),
+            Record::Hook(hook) => {
+                if hook.event != HookEvent::Error {
+                    self.fuel = self.fuel.max(hook.fuel_total);
+                    self.host = self.host.max(hook.host_total);
+                }
+                self.hooked.push(HookSummary::of(&hook));
+            }
+            Record::Task(task) => {
+                if let Some(TaskCache::Hit(_)) = task.cache {
+                    *self.cached.entry(task.node.clone()).or_default() += 1;
+                }
+                self.tasks.insert(task.task, (task.node, (task.dispatches, task.fuel, task.host)));
+            }
+            Record::Answers(_) | Record::Checkpoint(_) => {}
+        }
+    }
 }
 
 /// Reads a run; with a key, every record is checked with it.
 pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&VerifyingKey>) -> Result<Story> {
-    let mut steps = Vec::new();
+    let run = &row.run_id;
     let mut trouble = None;
-    let mut digest = None;
-    let begins = match (store.pruning(&row.run_id, "")?, key) {
+    let begins = match (store.pruning(run, "")?, key) {
         (None, _) => None,
-        (Some(note), Some(key)) => match SignedPruning::open(&note, key, &row.run_id, "") {
+        (Some(note), Some(key)) => match SignedPruning::open(&note, key, run, "") {
             Ok(begins) => Some(begins),
             Err(error) => {
                 trouble = Some(error.to_string());
@@ -46,34 +101,54 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
         },
         (Some(note), None) => SignedPruning::decode(&note).ok(),
     };
-    let ended = runs::each_checkpoint(store, &row.run_id, |record| {
-        let opened = match key {
-            Some(key) => record.open(key),
-            None => record.decode(),
-        };
-        match opened {
-            Ok(Record::Checkpoint(checkpoint)) => {
-                steps.push(*checkpoint);
-                digest = Some(record.digest);
-                Ok(())
-            }
-            Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
-            Err(error) => Err(Error::integrity(error.to_string())),
-        }
+    let mut story = Story {
+        newest: None,
+        usage: Usages::default(),
+        accepted: Vec::new(),
+        history: begins.as_ref().map(History::after).unwrap_or_default(),
+        begins,
+        digest: None,
+        pending: Pending::default(),
+        trouble,
+    };
+    let ended = runs::each_checkpoint(store, run, |record| {
+        let checkpoint = checkpoint(record, key)?;
+        story.history.push(&checkpoint);
+        story.usage.add(&checkpoint);
+        let room = ACCEPTED.saturating_sub(story.accepted.len());
+        // It was accepted under the checkpoint before this one, which may have been removed.
+        let under = checkpoint.sequence.saturating_sub(1);
+        story.accepted.extend(checkpoint.accepted.iter().take(room).map(|one| (under, one.clone())));
+        story.newest = Some(checkpoint);
+        story.digest = Some(record.digest);
+        Ok(())
     });
     if let Err(error) = ended {
-        trouble = Some(error.message().to_owned());
+        story.trouble = Some(error.message().to_owned());
     }
-    let mut pending = Vec::new();
-    if trouble.is_none() {
-        for record in store.pending(&row.run_id, "")? {
-            match key.map_or_else(|| record.decode(), |key| record.open(key)) {
-                Ok(record) => pending.push(record),
-                Err(error) => trouble = Some(error.to_string()),
+    if story.trouble.is_none() {
+        let (pending, trouble) = (&mut story.pending, &mut story.trouble);
+        runs::each_pending(store, run, "", |record| {
+            match runs::open_record(&record, key) {
+                Ok(record) => pending.take(record),
+                Err(error) => *trouble = Some(error.message().to_owned()),
             }
-        }
+            Ok(())
+        })?;
     }
-    Ok(Story { begins, newest: steps.last().cloned(), digest, steps, pending, trouble })
+    let status = story.pending.status.iter().flat_map(|status| &status.accepted);
+    let room = ACCEPTED.saturating_sub(story.accepted.len());
+    let under = story.pending.status.as_ref().map_or(0, |status| status.sequence);
+    let more: Vec<_> = status.take(room).map(|accepted| (under, accepted.clone())).collect();
+    story.accepted.extend(more);
+    Ok(story)
+}
+
+fn checkpoint(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Checkpoint> {
+    match runs::open_record(record, key)? {
+        Record::Checkpoint(checkpoint) => Ok(*checkpoint),
+        _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
+    }
 }
 
 /// The status record under a run's newest checkpoint; with a key, it is checked with it.
@@ -82,41 +157,11 @@ pub(super) fn newest_status(
     row: &RunRow,
     key: Option<&VerifyingKey>,
 ) -> Result<Option<StatusRecord>> {
-    for record in store.pending(&row.run_id, "")?.iter().filter(|record| record.kind == RecordKind::Status) {
-        let opened = key.map_or_else(|| record.decode(), |key| record.open(key));
-        if let Record::Status(status) = opened.map_err(|error| Error::integrity(error.to_string()))? {
-            return Ok(Some(status));
-        }
+    let Some(record) = runs::pending_status(store, &row.run_id, "")? else { return Ok(None) };
+    match runs::open_record(&record, key)? {
+        Record::Status(status) => Ok(Some(status)),
+        _ => Ok(None),
     }
-    Ok(None)
-}
-
-/// The state at a checkpoint.
-pub(super) fn state(
-    store: &dyn CheckpointStore,
-    run: &str,
-    checkpoint: &Checkpoint,
-) -> Result<Map<String, Value>> {
-    let wanted: Vec<_> = checkpoint
-        .channels
-        .iter()
-        .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
-        .collect();
-    let mut state: Map<String, Value> = Map::new();
-    for value in store.values(run, "", &wanted)? {
-        let parsed: Value = serde_json::from_str(&value.json).map_err(|error| {
-            Error::integrity(format!("channel `{}` cannot be read: {error}", value.channel))
-        })?;
-        match (value.kind, state.get_mut(&value.channel), parsed) {
-            (graph_core::record::ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => {
-                list.extend(more);
-            }
-            (_, _, parsed) => {
-                state.insert(value.channel, parsed);
-            }
-        }
-    }
-    Ok(state)
 }
 
 /// Reads a run. What this host has signed is checked on the way; what another one has signed can be shown alone.
@@ -127,38 +172,53 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
 impl Story {
     /// The status record, if there is one under the newest checkpoint.
     pub(super) fn status(&self) -> Option<&StatusRecord> {
-        self.pending.iter().find_map(|record| match record {
-            Record::Status(status) => Some(status),
-            _ => None,
-        })
+        self.pending.status.as_ref()
     }
 
-    /// The nodes visited on the way to the newest checkpoint, and the warnings raised.
+    /// Goes through its steps, up to the newest one that was read, as far as they can be.
+    pub(super) fn each_step(
+        &self,
+        store: &dyn CheckpointStore,
+        mut visit: impl FnMut(&Checkpoint) -> Result<()>,
+    ) -> Result<()> {
+        let Some(newest) = &self.newest else { return Ok(()) };
+        let mut after = None;
+        // What cannot be read now could not before: the newest step is before that.
+        while after.is_none_or(|after| after < newest.sequence) {
+            let most = if self.trouble.is_some() { 1 } else { STEPS };
+            let page = store.checkpoints(&newest.run, "", after, most)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.sequence);
+            for record in page.iter().filter(|record| record.sequence <= newest.sequence) {
+                visit(&checkpoint(record, None)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first of the nodes visited on the way to the newest checkpoint, and of the warnings raised.
     pub(super) fn ancestry(&self) -> (Vec<String>, Vec<String>) {
-        let mut history = self.begins.as_ref().map(History::after).unwrap_or_default();
-        self.steps.iter().for_each(|step| history.push(step));
-        history.into_newest()
+        let (visited, mut warnings) = self.history.newest(VISITED, WARNINGS);
+        let of_status = self.status().into_iter().flat_map(|status| &status.warnings);
+        warnings.extend(of_status.take(WARNINGS.saturating_sub(warnings.len())).cloned());
+        (visited, warnings)
+    }
+
+    /// How many nodes visited and warnings raised are beyond what [`Self::ancestry`] gives.
+    pub(super) fn left_out(&self) -> (usize, usize) {
+        let (visited, warnings) = self.history.lengths();
+        let warnings = warnings + self.status().map_or(0, |status| status.warnings.len());
+        (visited.saturating_sub(VISITED), warnings.saturating_sub(WARNINGS))
     }
 
     /// What hooks have come to since the newest checkpoint.
-    pub(super) fn hooked(&self) -> Vec<HookSummary> {
-        let hooks = self.pending.iter().filter_map(|record| match record {
-            Record::Hook(hook) => Some(HookSummary::of(hook)),
-            _ => None,
-        });
-        hooks.collect()
+    pub(super) fn hooked(&self) -> &[HookSummary] {
+        &self.pending.hooked
     }
 
     /// Fuel that the run has used, that of tasks whose superstep has not committed too.
     pub(super) fn fuel(&self) -> u64 {
-        let mut fuel = self.newest.as_ref().map_or(0, |newest| newest.fuel);
-        for record in &self.pending {
-            if let Record::Hook(hook) = record
-                && hook.event != HookEvent::Error
-            {
-                fuel = fuel.max(hook.fuel_total);
-            }
-        }
+        let fuel = self.newest.as_ref().map_or(0, |newest| newest.fuel).max(self.pending.fuel);
         self.uses().into_iter().fold(fuel, |fuel, (_, used)| fuel.saturating_add(used.1))
     }
 
@@ -171,19 +231,16 @@ impl Story {
         let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
         let fuel = self.fuel();
         for (node, used) in self.uses() {
-            *executions.entry(node).or_default() += u64::from(used.0);
+            *executions.entry(node.to_owned()).or_default() += u64::from(used.0);
         }
         executions.retain(|_, count| *count > 0);
         let mut cached = newest.map(|newest| newest.cached.clone()).unwrap_or_default();
-        for record in &self.pending {
-            if let Record::Task(TaskRecord { node, cache: Some(TaskCache::Hit(_)), .. }) = record {
-                *cached.entry(node.clone()).or_default() += 1;
-            }
+        for (node, count) in &self.pending.cached {
+            *cached.entry(node.clone()).or_default() += count;
         }
         let end = newest.and_then(|newest| newest.end.as_ref());
         let status = self.status();
-        let (visited, mut warnings) = self.ancestry();
-        warnings.extend(status.iter().flat_map(|status| status.warnings.iter().cloned()));
+        let (visited, warnings) = self.ancestry();
         Ok(Summary {
             status: end
                 .filter(|_| newest.is_some_and(|newest| newest.hooks.is_empty()))
@@ -192,7 +249,10 @@ impl Story {
                 .unwrap_or(row.status),
             ended_by: end.map(|end| end.ended_by),
             limit_reached: end.is_some_and(|end| end.limit_reached),
-            state: newest.map(|newest| state(store, &row.run_id, newest)).transpose()?.unwrap_or_default(),
+            state: newest
+                .map(|newest| runs::state(store, &row.run_id, newest))
+                .transpose()?
+                .unwrap_or_default(),
             output: end.map(|end| Value::clone(&end.output.0)),
             inputs: Arc::new(inputs),
             steps: newest.map_or(0, |newest| newest.step),
@@ -216,25 +276,19 @@ impl Story {
     /// What the run has used of the host: calls that asked the world, and the bytes of what was asked and answered.
     pub(super) fn host(&self) -> HostUse {
         let committed = self.newest.as_ref().map_or(HostUse::default(), |newest| newest.host);
-        let with_hooks = self.pending.iter().fold(committed, |host, record| match record {
-            Record::Hook(hook) if hook.event != HookEvent::Error => host.max(hook.host_total),
-            _ => host,
-        });
+        let with_hooks = committed.max(self.pending.host);
         self.uses().into_iter().fold(with_hooks, |host, (_, used)| host.plus(used.2))
     }
 
-    /// What the tasks of the superstep under way have used: dispatches, fuel and use of the host, by node.
-    fn uses(&self) -> Vec<(String, (u32, u64, HostUse))> {
-        let mut by_task: BTreeMap<&str, (&str, (u32, u64, HostUse))> = BTreeMap::new();
+    /// What the tasks of the superstep under way have used, by node.
+    fn uses(&self) -> Vec<(&str, TaskUsed)> {
+        let mut by_task: BTreeMap<&str, (&str, TaskUsed)> = BTreeMap::new();
         for (task, used) in self.status().iter().flat_map(|status| &status.tasks) {
             by_task.insert(task, (&used.node, (used.dispatches, used.fuel, used.host)));
         }
-        for record in &self.pending {
-            if let Record::Task(task) = record {
-                let used = (task.dispatches, task.fuel, task.host);
-                by_task.entry(&task.task).or_insert((&task.node, used));
-            }
+        for (task, (node, used)) in &self.pending.tasks {
+            by_task.entry(task).or_insert((node, *used));
         }
-        by_task.into_values().map(|(node, used)| (node.to_owned(), used)).collect()
+        by_task.into_values().collect()
     }
 }

@@ -1,9 +1,9 @@
 //! The child runs of a run, as a tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::digest::Digest;
-use graph_core::record::{Checkpoint, InterruptRecord, Record, Status, StatusRecord};
+use graph_core::record::{Checkpoint, InterruptRecord, Record, ResultDigest, Status, StatusRecord};
 use graph_core::walker::is_child_of;
 use graph_host::error::{Error, Result};
 use graph_host::output::{self, Output, printable, styled};
@@ -19,7 +19,12 @@ pub(super) struct ChildRun {
     /// The path of nodes from the graph at the top to the one that started it.
     path: String,
     graph: Option<String>,
-    newest: Checkpoint,
+    end: Option<Status>,
+    steps: u64,
+    /// Fuel of the supersteps that have committed.
+    fuel: u64,
+    visits: BTreeMap<String, u64>,
+    result: ResultDigest,
     status: Option<StatusRecord>,
     /// It is of the superstep under way, and so are those above it.
     live: bool,
@@ -32,13 +37,15 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Vec<Chil
         return Ok(Vec::new());
     }
     let graphs = graphs(store, row)?;
-    let mut nodes = Nodes::default();
+    let mut nodes = Nodes::of_children(&namespaces);
+    let parents: BTreeSet<String> =
+        namespaces.iter().map(|namespace| parent_of(namespace).to_owned()).collect();
     let mut found: Vec<ChildRun> = Vec::new();
     let mut sorted: Vec<_> = namespaces.into_iter().collect();
     sorted.sort_by_key(|namespace| place(namespace));
     let mut roots: BTreeMap<String, (Checkpoint, bool, String)> = BTreeMap::new();
     for namespace in sorted {
-        let parent = namespace.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let parent = parent_of(&namespace);
         let Some(newest) = newest(store, &row.run_id, &namespace)? else { continue };
         if namespace.is_empty() {
             roots.insert(namespace, (newest, true, String::new()));
@@ -51,10 +58,22 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Vec<Chil
             None | Some("") => node,
             Some(above) => format!("{above}/{node}"),
         };
-        roots.insert(namespace.clone(), (newest.clone(), live, path.clone()));
         let status = status(store, &row.run_id, &namespace)?;
-        let graph = graphs.get(&newest.graph).cloned();
-        found.push(ChildRun { namespace, path, graph, newest, status, live });
+        found.push(ChildRun {
+            namespace: namespace.clone(),
+            path: path.clone(),
+            graph: graphs.get(&newest.graph).cloned(),
+            end: newest.end.as_ref().map(|end| end.status),
+            steps: newest.step,
+            fuel: newest.fuel,
+            visits: newest.visits.clone(),
+            result: newest.result,
+            status,
+            live,
+        });
+        if parents.contains(&namespace) {
+            roots.insert(namespace, (newest, live, path));
+        }
     }
     Ok(found)
 }
@@ -71,8 +90,8 @@ pub(super) fn open(children: &[ChildRun]) -> Vec<InterruptRecord> {
 
 impl ChildRun {
     fn status(&self) -> Status {
-        match (&self.newest.end, &self.status) {
-            (Some(end), _) => end.status,
+        match (self.end, &self.status) {
+            (Some(end), _) => end,
             (None, Some(status)) => status.status,
             (None, None) => Status::Running,
         }
@@ -84,16 +103,16 @@ impl ChildRun {
             "path": self.path,
             "graph": self.graph,
             "status": self.status(),
-            "steps": self.newest.step,
+            "steps": self.steps,
             "fuel": self.fuel(),
-            "visits": self.newest.visits,
-            "result_digest": self.newest.result,
+            "visits": self.visits,
+            "result_digest": self.result,
         })
     }
 
     fn fuel(&self) -> u64 {
         let open = self.status.iter().flat_map(|status| status.tasks.values());
-        open.map(|used| used.fuel).fold(self.newest.fuel, u64::saturating_add)
+        open.map(|used| used.fuel).fold(self.fuel, u64::saturating_add)
     }
 
     /// `  └ 3.0/1.0  outer/inner  acme/child  completed: 3 steps, 1.2k fuel`.
@@ -112,7 +131,7 @@ impl ChildRun {
             printable(&self.path),
             printable(self.graph.as_deref().unwrap_or("a graph that is not known")),
             styled(style, format_args!("{}:", status.as_str().replace('_', " "))),
-            counted(self.newest.step, "step"),
+            counted(self.steps, "step"),
             short_number(self.fuel()),
         ))
     }
@@ -132,32 +151,50 @@ fn place(namespace: &str) -> Vec<u64> {
 
 fn newest(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<Option<Checkpoint>> {
     let Some(record) = store.checkpoint(run, namespace, At::Latest)? else { return Ok(None) };
-    match record.decode() {
-        Ok(Record::Checkpoint(checkpoint)) => Ok(Some(*checkpoint)),
-        Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
-        Err(error) => Err(Error::integrity(error.to_string())),
+    match runs::open_record(&record, None)? {
+        Record::Checkpoint(checkpoint) => Ok(Some(*checkpoint)),
+        _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
     }
 }
 
 fn status(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<Option<StatusRecord>> {
-    for record in store.pending(run, namespace)? {
-        if let Record::Status(status) =
-            record.decode().map_err(|error| Error::integrity(error.to_string()))?
-        {
-            return Ok(Some(status));
-        }
+    let Some(record) = runs::pending_status(store, run, namespace)? else { return Ok(None) };
+    match runs::open_record(&record, None)? {
+        Record::Status(status) => Ok(Some(status)),
+        _ => Ok(None),
     }
-    Ok(None)
 }
 
-/// Which node each task belongs to.
-#[derive(Default)]
+/// The namespace above one; that of the run itself at the top.
+fn parent_of(namespace: &str) -> &str {
+    namespace.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// The task whose child run has a namespace.
+fn task_of(namespace: &str) -> &str {
+    let segment = namespace.rfind('/').map_or(0, |at| at + 1);
+    namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at])
+}
+
+/// Which node each task belongs to that has started a child run.
 struct Nodes {
+    tasks: BTreeSet<String>,
     by_task: BTreeMap<String, String>,
-    read: Vec<String>,
+    read: BTreeSet<String>,
 }
 
 impl Nodes {
+    fn of_children(namespaces: &[String]) -> Self {
+        let tasks = namespaces.iter().map(|namespace| task_of(namespace).to_owned()).collect();
+        Self { tasks, by_task: BTreeMap::new(), read: BTreeSet::new() }
+    }
+
+    fn add(&mut self, task: String, node: String) {
+        if self.tasks.contains(&task) {
+            self.by_task.insert(task, node);
+        }
+    }
+
     /// The node of the task whose child run has a namespace; the task's id where no record tells.
     fn of(
         &mut self,
@@ -166,29 +203,25 @@ impl Nodes {
         parent: &str,
         namespace: &str,
     ) -> Result<String> {
-        if !self.read.iter().any(|known| known == parent) {
-            self.read.push(parent.to_owned());
+        if self.read.insert(parent.to_owned()) {
             runs::each_checkpoint_in(store, run, parent, |record| {
-                if let Ok(Record::Checkpoint(checkpoint)) = record.decode() {
-                    let tasks = checkpoint.tasks.into_iter();
-                    self.by_task.extend(tasks.map(|task| (task.task, task.node)));
+                if let Ok(Record::Checkpoint(checkpoint)) = runs::open_record(record, None) {
+                    checkpoint.tasks.into_iter().for_each(|task| self.add(task.task, task.node));
                 }
                 Ok(())
             })?;
-            for record in store.pending(run, parent)? {
-                match record.decode() {
-                    Ok(Record::Task(task)) => {
-                        self.by_task.insert(task.task, task.node);
-                    }
+            runs::each_pending(store, run, parent, |record| {
+                match runs::open_record(&record, None) {
+                    Ok(Record::Task(task)) => self.add(task.task, task.node),
                     Ok(Record::Status(status)) => {
-                        self.by_task.extend(status.tasks.into_iter().map(|(task, used)| (task, used.node)));
+                        status.tasks.into_iter().for_each(|(task, used)| self.add(task, used.node));
                     }
                     _ => {}
                 }
-            }
+                Ok(())
+            })?;
         }
-        let segment = namespace.rfind('/').map_or(0, |at| at + 1);
-        let task = namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at]);
+        let (task, segment) = (task_of(namespace), namespace.rfind('/').map_or(0, |at| at + 1));
         Ok(self.by_task.get(task).cloned().unwrap_or_else(|| task[segment..].to_owned()))
     }
 }

@@ -31,22 +31,37 @@ pub(super) struct Usage {
     longest_micros: u64,
 }
 
-/// By node, those alone that have dispatched something.
-pub(super) fn by_node(steps: &[Checkpoint]) -> BTreeMap<&str, Usage> {
-    let mut nodes: BTreeMap<&str, Usage> = BTreeMap::new();
-    for task in steps.iter().flat_map(|step| &step.tasks).filter(|task| task.dispatches > 0) {
-        let usage = nodes.entry(&task.node).or_default();
-        usage.tasks += 1;
-        usage.dispatches += u64::from(task.dispatches);
-        usage.fuel = usage.fuel.saturating_add(task.fuel);
-        let HostUse { calls, bytes, fuel, .. } = task.host;
-        usage.host_fuel = usage.host_fuel.saturating_add(fuel);
-        usage.calls = usage.calls.saturating_add(calls);
-        usage.bytes = usage.bytes.saturating_add(bytes);
-        usage.micros = usage.micros.saturating_add(task.micros);
-        usage.longest_micros = usage.longest_micros.max(task.micros);
+/// The most nodes that are told apart: a graph has fewer.
+const NODES: usize = 10_000;
+
+/// What each node has used, those alone that have dispatched something.
+#[derive(Debug, Default)]
+pub(super) struct Usages {
+    pub(super) by_node: BTreeMap<String, Usage>,
+}
+
+impl Usages {
+    /// Adds what the tasks of a checkpoint have used.
+    pub(super) fn add(&mut self, step: &Checkpoint) {
+        for task in step.tasks.iter().filter(|task| task.dispatches > 0) {
+            let usage = if let Some(usage) = self.by_node.get_mut(&task.node) {
+                usage
+            } else if self.by_node.len() < NODES {
+                self.by_node.entry(task.node.clone()).or_default()
+            } else {
+                continue;
+            };
+            usage.tasks += 1;
+            usage.dispatches += u64::from(task.dispatches);
+            usage.fuel = usage.fuel.saturating_add(task.fuel);
+            let HostUse { calls, bytes, fuel, .. } = task.host;
+            usage.host_fuel = usage.host_fuel.saturating_add(fuel);
+            usage.calls = usage.calls.saturating_add(calls);
+            usage.bytes = usage.bytes.saturating_add(bytes);
+            usage.micros = usage.micros.saturating_add(task.micros);
+            usage.longest_micros = usage.longest_micros.max(task.micros);
+        }
     }
-    nodes
 }
 
 impl Usage {

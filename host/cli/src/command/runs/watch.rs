@@ -110,10 +110,10 @@ impl People {
     fn more(&mut self, store: &dyn CheckpointStore, run: &str, context: &Context) -> Result<()> {
         loop {
             let page = store.history(run, self.after, PAGE)?;
+            let begun = self.after;
             for numbered in &page {
                 let record = &numbered.record;
-                let opened = self.key.as_ref().map_or_else(|| record.decode(), |key| record.open(key));
-                let opened = opened.map_err(|error| Error::integrity(error.to_string()))?;
+                let opened = runs::open_record(record, self.key.as_ref())?;
                 for line in self.told.lines(numbered, &opened, self.from) {
                     if self.namespaces == Namespaces::All || record.namespace.is_empty() {
                         context.output.note(line);
@@ -121,7 +121,7 @@ impl People {
                 }
                 self.after = self.after.max(numbered.before.saturating_add(record.events));
             }
-            if page.len() < PAGE {
+            if page.is_empty() || self.after == begun {
                 return Ok(());
             }
         }

@@ -5,6 +5,8 @@
 mod damage;
 mod durability;
 mod growth;
+#[cfg(target_os = "linux")]
+mod memory;
 mod opening;
 
 use std::path::PathBuf;
