@@ -17,7 +17,7 @@ use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::text_item::{Directive, SEARCH_FIELDS};
 use graph_core::trust::{SigningKey, TrustStore};
 use graph_core::walker::TaskReport;
-use graph_core::work::Meter;
+use graph_core::work::{Exhausted, Meter, rates, size};
 use graph_store::CheckpointStore;
 use serde_json::{Map, Value, json};
 
@@ -85,7 +85,9 @@ impl Primaries {
     /// Does it. It blocks.
     pub fn perform(&self, request: Request<'_>) -> TaskReport {
         let mut warnings = Vec::new();
-        let result = self.done(request, &mut warnings).and_then(|value| {
+        let meter = Meter::of_one_step();
+        let result = self.done(request, &mut warnings, &meter).and_then(|value| {
+            size::charge(&value, &meter).map_err(|exhausted| too_much(request, exhausted))?;
             let length = graph_core::json::canonical_string(&value).len() as u64;
             if length > request.most_output {
                 let most = request.most_output;
@@ -95,38 +97,47 @@ impl Primaries {
             }
             Ok(Outcome::Result(value))
         });
-        TaskReport { warnings, ..TaskReport::new(result, 0) }
+        TaskReport { warnings, work: meter.spent(), ..TaskReport::new(result, 0) }
     }
 
-    fn done(&self, request: Request<'_>, warnings: &mut Vec<String>) -> Result<Value, Failure> {
-        let Request { primary, item_type, item_id, params, .. } = request;
-        let wrong = |problems: Vec<String>| {
-            let message =
-                format!("the params are not what `{}` takes: {}", what(request), problems.join("; "));
-            Failure::new(Category::InvalidInput, message)
+    fn done(
+        &self,
+        request: Request<'_>,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Value, Failure> {
+        let Request { primary, item_type, item_id, .. } = request;
+        let checked = |schema: &Value| checked(schema, request, meter);
+        let text = || {
+            let text = self.text(item_type, item_id)?;
+            meter
+                .charge_each(text.content.len(), rates::PARSE_BYTE)
+                .map_err(|exhausted| too_much(request, exhausted))?;
+            Ok::<_, Failure>(text)
         };
         match (primary, item_type) {
             (Primary::Execute, ItemType::Directive) => {
-                let text = self.text(item_type, item_id)?;
+                let text = text()?;
                 let directive = text.item.directive.clone().unwrap_or_default();
-                let inputs = checked(&directive.schema(), params).map_err(wrong)?;
-                filled(&text, &directive, inputs)
+                let inputs = checked(&directive.schema())?;
+                filled(&text, &directive, inputs, meter).map_err(|exhausted| too_much(request, exhausted))
             }
             (Primary::Execute, ItemType::Knowledge)
             | (Primary::Load, ItemType::Knowledge | ItemType::Directive) => {
-                checked(&params_schema(primary), params).map_err(wrong)?;
-                Ok(load::document(&*self.text(item_type, item_id)?))
+                checked(&params_schema(primary))?;
+                Ok(load::document(&*text()?))
             }
             (Primary::Load, ItemType::Tool) => {
-                checked(&params_schema(primary), params).map_err(wrong)?;
+                checked(&params_schema(primary))?;
                 self.load_tool(item_id)
             }
             (Primary::Search, _) => {
-                let params = checked(&params_schema(primary), params).map_err(wrong)?;
-                Ok(self.search(request, &params, warnings))
+                let params = checked(&params_schema(primary))?;
+                self.search(request, &params, warnings, meter)
+                    .map_err(|exhausted| too_much(request, exhausted))
             }
             (Primary::Sign, ItemType::Knowledge | ItemType::Directive) => {
-                checked(&params_schema(primary), params).map_err(wrong)?;
+                checked(&params_schema(primary))?;
                 self.sign(item_type, item_id, warnings)
             }
             (Primary::Sign, ItemType::Tool) => Err(Failure::new(Category::Denied, NO_TOOLS)),
@@ -184,25 +195,38 @@ pub fn params_schema(primary: Primary) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// Params, checked and filled in.
-fn checked(schema: &Value, params: &Value) -> Result<Map<String, Value>, Vec<String>> {
-    let meter = Meter::of_one_step();
-    let schema = InputSchema::compile(schema, &meter)
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    let params = if params.is_null() { json!({}) } else { params.clone() };
-    match schema.validate_and_fill(params, &meter) {
+/// What a request comes to whose work for the host is more than one step of it may be.
+fn too_much(request: Request<'_>, exhausted: Exhausted) -> Failure {
+    Failure::new(Category::Limit, format!("`{}`: {exhausted}", what(request)))
+}
+
+/// The params of a request, checked and filled in.
+fn checked(schema: &Value, request: Request<'_>, meter: &Meter) -> Result<Map<String, Value>, Failure> {
+    let wrong = |problems: Vec<String>| {
+        let message = format!("the params are not what `{}` takes: {}", what(request), problems.join("; "));
+        Failure::new(Category::InvalidInput, message)
+    };
+    let schema = InputSchema::compile(schema, meter)
+        .map_err(|errors| wrong(errors.iter().map(ToString::to_string).collect()))?;
+    let params = if request.params.is_null() { json!({}) } else { request.params.clone() };
+    match schema.validate_and_fill(params, meter) {
         Ok(Value::Object(params)) => Ok(params),
-        Ok(other) => Err(vec![format!("they are {other}, a mapping is needed")]),
-        Err(SchemaFailure::Problems(problems)) => Err(problems.iter().map(ToString::to_string).collect()),
-        Err(failure @ SchemaFailure::Exhausted(_)) => Err(vec![failure.to_string()]),
+        Ok(other) => Err(wrong(vec![format!("they are {other}, a mapping is needed")])),
+        Err(SchemaFailure::Problems(problems)) => {
+            Err(wrong(problems.iter().map(ToString::to_string).collect()))
+        }
+        Err(SchemaFailure::Exhausted(exhausted)) => Err(too_much(request, exhausted)),
     }
 }
 
 /// A directive with its placeholders filled in.
-fn filled(text: &Text, directive: &Directive, inputs: Map<String, Value>) -> Result<Value, Failure> {
-    let body = Directive::fill(&text.item.body, &inputs, &Meter::of_one_step()).map_err(|exhausted| {
-        Failure::new(Category::Limit, format!("the directive is not filled in: {exhausted}"))
-    })?;
+fn filled(
+    text: &Text,
+    directive: &Directive,
+    inputs: Map<String, Value>,
+    meter: &Meter,
+) -> Result<Value, Exhausted> {
+    let body = Directive::fill(&text.item.body, &inputs, meter)?;
     let mut document = load::document(text);
     if let Value::Object(document) = &mut document {
         document.remove("content");

@@ -26,6 +26,9 @@ pub(crate) fn entry(primary: Primary, request: Value, report: &TaskReport) -> Jo
     if !report.warnings.is_empty() {
         result["warnings"] = json!(report.warnings);
     }
+    if report.work > 0 {
+        result["work"] = json!(report.work);
+    }
     JournalEntry {
         function: primary.as_str().to_owned(),
         interface: ITEMS.to_owned(),
@@ -71,7 +74,9 @@ fn report(entry: &JournalEntry) -> Option<TaskReport> {
         Some(warnings) => serde_json::from_value(warnings.clone()).ok()?,
         None => Vec::new(),
     };
-    Some(TaskReport { warnings, ..TaskReport::new(result, 0) })
+    // Entries of before this work was metered have none.
+    let work = kept.get("work").and_then(Value::as_u64).unwrap_or_default();
+    Some(TaskReport { warnings, work, ..TaskReport::new(result, 0) })
 }
 
 #[cfg(test)]
@@ -84,6 +89,7 @@ mod tests {
         let request = json!({"item_id": "a/b"});
         let warned = TaskReport {
             warnings: vec!["doubtful".to_owned()],
+            work: 7,
             ..TaskReport::new(Ok(Outcome::Result(json!({"body": 1}))), 0)
         };
         let failed = TaskReport::new(Err(Failure::new(Category::Permanent, "not there")), 0);

@@ -3,6 +3,7 @@
 use graph_core::graph::ItemType;
 use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
 use graph_core::trust::{TextStanding, verify_text};
+use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
 use super::{Primaries, Request};
@@ -46,13 +47,14 @@ fn keep_best(found: &mut Vec<Found>, most: usize) {
 
 impl Primaries {
     /// The items that fit best, the best first; of equals, in order of ids. What cannot be used is left out, and named in
-    /// a warning.
+    /// a warning. Every item that is looked at is charged, by its size, before it is read.
     pub(super) fn search(
         &self,
         request: Request<'_>,
         params: &Map<String, Value>,
         warnings: &mut Vec<String>,
-    ) -> Value {
+        meter: &Meter,
+    ) -> Result<Value, Exhausted> {
         let text = params.get("query").and_then(Value::as_str).unwrap_or_default();
         let limit = params.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_LIMIT);
         let named: Vec<SearchField> = SEARCH_FIELDS
@@ -79,6 +81,8 @@ impl Primaries {
             {
                 continue;
             }
+            let length = std::fs::metadata(&file.path).map_or(0, |file| file.len());
+            meter.charge(rates::VISIT.saturating_add(length.saturating_mul(2 * rates::BYTE)))?;
             let (id, space) = (file.id.clone(), file.space);
             match self.searched(item_type, file) {
                 Ok(item) => {
@@ -112,7 +116,7 @@ impl Primaries {
                 })
             })
             .collect();
-        json!({ "item_type": item_type, "query": text, "total": total, "results": results })
+        Ok(json!({ "item_type": item_type, "query": text, "total": total, "results": results }))
     }
 
     fn may_list(&self, request: Request<'_>, id: &str) -> bool {

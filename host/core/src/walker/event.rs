@@ -87,6 +87,9 @@ pub struct TaskReport {
     pub result: Result<Outcome, Failure>,
     /// The fuel it used.
     pub fuel: u64,
+    /// Fuel of the host's own work for it, which the driver has metered: of a text item that was read, filled in or searched
+    /// for. What the walker does for an attempt is not part of it.
+    pub work: u64,
     /// Warnings that it raised, for the run's list of warnings.
     pub warnings: Vec<String>,
     /// Records that its component added to the event stream, in order.
@@ -103,6 +106,7 @@ impl TaskReport {
         Self {
             result,
             fuel,
+            work: 0,
             warnings: Vec::new(),
             events: Vec::new(),
             journal: Vec::new(),

@@ -51,6 +51,8 @@ impl Walker {
         let had = found.reserved_host;
         found.used.host = found.used.host.plus(host);
         found.reserved_host = had.less(host);
+        let worked_too_much = report.work > found.reserved;
+        found.work(report.work);
         found.caching.took(report.fuel);
         found.warnings.extend(report.warnings);
         found.hear(report.timing, report.events);
@@ -61,7 +63,11 @@ impl Walker {
             return Ok(());
         }
         match report.result {
+            _ if worked_too_much => self.exhaust(now, at, Budget::Fuel, None, fx),
             Ok(outcome) => self.answered(now, at, outcome, fx),
+            Err(failure) if failure.category == Category::Limit && report.work >= rates::STEP => {
+                self.exhaust(now, at, Budget::Work, None, fx);
+            }
             Err(failure) => {
                 let Some(superstep) = &self.superstep else { return Ok(()) };
                 let own = superstep.tasks[at].dispatch.as_ref().map(|dispatch| dispatch.limits);
@@ -319,7 +325,7 @@ impl Walker {
 /// The budget of the run that is the reason why an attempt failed: it was given less than its item may use by itself, and
 /// used that up. `own` is what the item may use, `fuel` and `host` what was left of the run's for the attempt, `used` and `asked`
 /// what it used of each; `refused`: its last call of the host was one too many.
-fn short_of(
+pub(super) fn short_of(
     own: &TaskLimits,
     fuel: u64,
     host: HostUse,
