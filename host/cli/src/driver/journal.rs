@@ -21,7 +21,11 @@ use tokio::sync::mpsc;
 /// take, and what waits in memory, does not grow with the run.
 const BACKLOG: usize = 128;
 
-/// So many bytes of channel values wait at most, in the same way.
+/// So many records wait for the writer before nothing more is begun, under every durability: some tenths of a second of
+/// work for a run that is asked to stop.
+const BEHIND: usize = 4096;
+
+/// So many bytes of channel values wait at most, in the same way as [`BACKLOG`] says of records.
 const BACKLOG_BYTES: usize = 32 << 20;
 
 /// How records reach the store.
@@ -238,6 +242,11 @@ impl Journal {
     /// Whether everything that was pushed is stored.
     pub(super) const fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.unwritten == 0
+    }
+
+    /// Whether so much waits to be written that nothing more should be begun: a run that is to stop waits for all of it.
+    pub(super) const fn is_behind(&self) -> bool {
+        self.unwritten > BEHIND
     }
 
     /// Whether something has been stored since the last call.

@@ -234,7 +234,8 @@ impl Driver {
     }
 
     /// An event that is there already. Requests to stop come first and then what is due, so that a run that never waits
-    /// for anything can be stopped and ends in time; then what is stored, which lets the run continue.
+    /// for anything can be stopped and ends in time; then what is stored, which lets the run continue. Where too much waits to
+    /// be stored, nothing more than that.
     fn ready(&mut self) -> Option<Event> {
         if let Ok(wish) = self.control.try_recv() {
             return Some(wish.into());
@@ -244,6 +245,9 @@ impl Driver {
         }
         if let Some(written) = self.journal.try_acknowledged() {
             return Some(written.into());
+        }
+        if self.journal.is_behind() {
+            return None;
         }
         if let Some(event) = self.tasks.try_ended() {
             return Some(event);
@@ -287,7 +291,7 @@ impl Driver {
                 biased;
                 Some(wish) = self.control.recv() => return wish.into(),
                 () = self.journal.written() => {}
-                event = self.tasks.ended() => return event,
+                event = self.tasks.ended(), if !self.journal.is_behind() => return event,
                 () = alarm => self.alarm = None,
             }
             if let Some(event) = self.ready() {
