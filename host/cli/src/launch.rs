@@ -12,7 +12,7 @@ use graph_core::parameters::{self, CheckedInputs, InputsError, Parameters};
 use graph_core::record::Status;
 use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
-use graph_core::walker::{Graphs, Identity, RunTree, Setup, inputs_digest};
+use graph_core::walker::{Event, Graphs, HandleError, Identity, RunTree, Setup, inputs_digest};
 use graph_core::work::Meter;
 use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
@@ -367,6 +367,11 @@ pub fn begin(
         .chain(hooks.document.as_ref().map(|document| text(kept_text(document))))
         .collect(),
     };
+    // What the walker refuses to begin leaves no run behind. It begins the same way each time.
+    let begun = RunTree::new(Arc::clone(&graph), setup.clone()).handle(at, Event::Started);
+    if let Err(HandleError::Refused { code, message }) = begun {
+        return Err(Error::of_run(code, message));
+    }
     store.create_run(&new)?;
     let guard = store.acquire(&run, &runs::this_process())?;
     let walker = RunTree::new(Arc::clone(&graph), setup);
