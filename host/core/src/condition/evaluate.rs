@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::{Condition, Node, Op, Test};
+use crate::diagnostic::excerpt_up_to;
 use crate::json::{compare_numbers, equal_metered};
 use crate::template::{Path, Scope, kind};
 use crate::work::rates::{BYTE, LOOKUP, VALUE};
@@ -141,6 +142,7 @@ impl Evaluation<'_, '_> {
         // The text is written, and compared with those that are there.
         self.meter.charge(2 * VALUE)?;
         self.meter.charge_each(path.as_str().len(), BYTE)?;
+        let path = excerpt_up_to(path.as_str(), 200);
         let warning = match op {
             "regex" => format!("`regex` is false: `{path}` is {}, not {wanted}", kind(actual)),
             "contains" if matches!(actual, Value::String(_) | Value::Object(_)) => {

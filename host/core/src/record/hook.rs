@@ -7,7 +7,7 @@ use super::value::Canonical;
 use crate::digest::Digest;
 use crate::graph::{ItemType, Primary};
 use crate::hook::{Control, HookEvent};
-use crate::limits::HostUse;
+use crate::limits::{Budget, HostUse};
 use crate::node::Failure;
 use crate::time::Timestamp;
 
@@ -40,6 +40,9 @@ pub enum PlannedAction {
     },
     /// It cannot be carried out.
     Fail {
+        /// The budget of the run that did not suffice to work it out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<Budget>,
         /// Why.
         failure: Failure,
     },
@@ -61,6 +64,9 @@ pub enum PlannedAction {
 pub struct HookRecord {
     /// When.
     pub at: Timestamp,
+    /// The budget of the run that did not suffice for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The call's id.
     pub call: String,
     /// The record digest of the checkpoint it is under.

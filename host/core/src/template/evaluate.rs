@@ -221,8 +221,11 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
             let (path, expression) = (shown(path.as_str()), shown(&expression.text));
             return Err(TemplateError::Missing { path, expression });
         }
-        if self.missing.len() < MAX_MISSING && !self.missing.iter().any(|known| known == path.as_str()) {
-            self.missing.push(path.to_string());
+        if self.missing.len() < MAX_MISSING {
+            let path = shown(path.as_str());
+            if !self.missing.contains(&path) {
+                self.missing.push(path);
+            }
         }
         Ok(())
     }

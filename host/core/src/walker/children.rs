@@ -82,7 +82,8 @@ impl Walker {
         let inside = self.superstep.as_ref().map_or(0, |superstep| superstep.held);
         let warnings = self.warnings.iter().map(|warning| warning.len() as u64);
         let left = self.pending.0.values().map(PendingTask::holds);
-        warnings.chain(left).fold(WALKER + output + inside + self.channels.size(), u64::saturating_add)
+        let values = [size::of(&self.setup.inputs), output, inside, self.channels.size()];
+        warnings.chain(left).chain(values).fold(WALKER, u64::saturating_add)
     }
 
     /// Forgets what a run that has ended is not asked for any more. Its output stays: its task may need it again.

@@ -102,9 +102,13 @@ fn hook_error(record: &HookRecord) -> RunError {
     let denied = failure.is_some_and(|failure| failure.category == Category::Denied);
     let reason = failure.map(ToString::to_string).unwrap_or_default();
     RunError {
-        budget: None,
+        budget: record.budget,
         category: failure.map(|failure| failure.category),
-        code: if denied { ErrorCode::Denied } else { ErrorCode::NodeFailed },
+        code: match record.budget {
+            Some(_) => ErrorCode::Limit,
+            None if denied => ErrorCode::Denied,
+            None => ErrorCode::NodeFailed,
+        },
         message: format!("hook `{}` ({}) is required and failed: {reason}", record.hook, record.event),
         node: None,
     }
@@ -275,7 +279,10 @@ impl Walker {
     fn after_boundary(&mut self, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
         if let Some(failed) = &verdict.failed {
             let error = hook_error(failed);
-            return self.suspend(now, Status::Failed, Some(error), fx);
+            return match failed.budget {
+                Some(budget) => self.stop_at_limit(now, LimitCode::Budget(budget), error, fx),
+                None => self.suspend(now, Status::Failed, Some(error), fx),
+            };
         }
         self.hooks.passed = true;
         if let Some((_, hook)) = verdict.control {
@@ -306,7 +313,8 @@ impl Walker {
     fn after_stop(&mut self, stop: Stop, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
         let Stop { status, error, extends } = stop;
         if let Some(failed) = &verdict.failed {
-            return self.suspend(now, Status::Failed, Some(hook_error(failed)), fx);
+            let status = if failed.budget.is_some() { Status::Limit } else { Status::Failed };
+            return self.suspend(now, status, Some(hook_error(failed)), fx);
         }
         let event = if status == Status::Limit { "limit" } else { "interrupt" };
         match verdict.control {
@@ -337,7 +345,10 @@ impl Walker {
         let mut failure = failure.clone();
         if let Some(failed) = &verdict.failed {
             failure.message = format!("{}; {}", failure.message, hook_error(failed).message);
-            task.state = TaskState::Failed(failure);
+            task.state = match failed.budget {
+                Some(budget) => TaskState::Exhausted { budget, within: None },
+                None => TaskState::Failed(failure),
+            };
             return self.closed(now, at, fx);
         }
         let Some((control, hook)) = verdict.control else { return self.stands(now, at, failure, fx) };

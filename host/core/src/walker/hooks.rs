@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Walker;
+use super::budget::budget_of;
 use super::event::{Effect, Notice, PersistId, TaskReport, TaskSpec};
 use super::hook_context::HookContext;
 use super::hook_verdict::{Stop, Verdict};
@@ -13,15 +14,17 @@ use super::machine::illegal;
 use super::permits::lower;
 use super::setup::HandleError;
 use super::superstep::{Dispatch, Superstep};
+use super::tasks::short_of;
 use crate::graph::{Action, Durability, ItemType, NodeIndex, Primary};
 use crate::hook::{Control, Hook, HookAction, HookEvent, is_control_item};
-use crate::limits::{HostUse, TaskLimits};
+use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
 use crate::record::{
     Canonical, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record, StatusRecord,
 };
 use crate::template::TemplateError;
 use crate::time::Timestamp;
+use crate::work::rates::STEP;
 use crate::work::{Exhausted, Meter};
 
 /// A hook's dispatch, for the driver to perform. It is answered with [`Event::HookDone`](super::Event::HookDone).
@@ -96,7 +99,10 @@ const LAST_PART: u64 = 100;
 /// What a hook comes to that cannot be worked out.
 fn not_worked_out(exhausted: Exhausted) -> PlannedAction {
     let message = format!("its condition or params could not be worked out: {exhausted}");
-    PlannedAction::Fail { failure: Failure::new(Category::Limit, message) }
+    PlannedAction::Fail {
+        budget: Some(budget_of(exhausted)),
+        failure: Failure::new(Category::Limit, message),
+    }
 }
 
 /// Whom hooks are asked about.
@@ -175,8 +181,10 @@ impl Walker {
             Ok((id, params))
         });
         warnings.extend(missing.into_iter().map(|path| format!("`{path}` is missing and read as null")));
-        let invalid =
-            |message: String| PlannedAction::Fail { failure: Failure::new(Category::InvalidInput, message) };
+        let invalid = |message: String| PlannedAction::Fail {
+            budget: None,
+            failure: Failure::new(Category::InvalidInput, message),
+        };
         match filled {
             Ok((Value::String(item_id), params)) => PlannedAction::Run {
                 item_id,
@@ -257,12 +265,15 @@ impl Walker {
     ) -> Result<Box<HookSpec>, Box<HookRecord>> {
         let failed =
             |failure: Failure| Err(Box::new(self.hook_record(subject, planned, Err(failure), 0, now)));
+        let exhausted = |budget: Option<Budget>, failure: Failure| {
+            Err(Box::new(HookRecord { budget, ..self.hook_record(subject, planned, Err(failure), 0, now) }))
+        };
         let (primary, item_type, item_id, params) = match &planned.action {
             PlannedAction::Control { control } => {
                 let answer = Ok((Value::Null, Some(*control)));
                 return Err(Box::new(self.hook_record(subject, planned, answer, 0, now)));
             }
-            PlannedAction::Fail { failure } => return failed(failure.clone()),
+            PlannedAction::Fail { budget, failure } => return exhausted(*budget, failure.clone()),
             PlannedAction::Run { primary, item_type, item_id, params } => {
                 (*primary, *item_type, item_id, params)
             }
@@ -299,8 +310,8 @@ impl Walker {
         }
         let fuel = dispatch.limits.fuel.min(left);
         if fuel == 0 {
-            let total = self.setup.manifest.run_limits().fuel;
-            return failed(Failure::new(Category::Limit, format!("the run's fuel of {total} is used up")));
+            let (_, error) = self.used_up(Budget::Fuel, self.spent(), None);
+            return exhausted(Some(Budget::Fuel), Failure::new(Category::Limit, error.message));
         }
         let HostUse { calls, bytes, .. } = dispatch.limits.host().min(self.host_for_hook(subject));
         let limits = TaskLimits { fuel, calls, bytes, ..dispatch.limits };
@@ -418,10 +429,14 @@ impl Walker {
         let Some(queue) = self.queue_of(&subject) else { return Ok(()) };
         queue.running = None;
         let planned = queue.planned[queue.at].clone();
-        let TaskReport { result, fuel, warnings, journal, .. } = report;
+        let TaskReport { result, fuel, work, warnings, journal, .. } = report;
+        let is_limit = result.as_ref().is_err_and(|failure: &Failure| failure.category == Category::Limit);
+        let budget =
+            if is_limit { self.budget_that_stopped(&subject, &planned, fuel, work, &journal) } else { None };
         let answer = self.answer_of_hook(&planned, result);
         let mut record = self.hook_record(&subject, &planned, answer, fuel, now);
-        record.host = JournalEntry::used_by(&journal);
+        record.budget = budget;
+        record.host = HostUse { fuel: work, ..JournalEntry::used_by(&journal) };
         record.host_total = record.host_total.plus(record.host);
         record.dispatches += 1;
         record.warnings = warnings;
@@ -434,6 +449,26 @@ impl Walker {
         self.ask(&subject, now, fx);
         self.start_ready(now, fx);
         Ok(())
+    }
+
+    /// The budget of the run that is the reason why a hook's item reached a limit, if one is. `used`, `work` and `journal`
+    /// tell what the call has used.
+    fn budget_that_stopped(
+        &self,
+        subject: &Subject,
+        planned: &PlannedHook,
+        used: u64,
+        work: u64,
+        journal: &[JournalEntry],
+    ) -> Option<Budget> {
+        if work >= STEP {
+            return Some(Budget::Work);
+        }
+        let PlannedAction::Run { item_id, .. } = &planned.action else { return None };
+        let own = lower(self.setup.manifest.limits_for(item_id), &self.graph.limits, &self.graph.limits);
+        let (fuel, host) = (self.fuel_for_hook(subject), self.host_for_hook(subject));
+        let refused = journal.last().is_some_and(JournalEntry::is_refused);
+        short_of(&own, fuel, host, used, JournalEntry::used_by(journal), refused)
     }
 
     /// What a hook's item has answered, and how the run goes on from that.
@@ -489,6 +524,7 @@ impl Walker {
         let (checkpoint, sequence) = self.under();
         HookRecord {
             at: now,
+            budget: None,
             call: planned.call.clone(),
             checkpoint,
             control,

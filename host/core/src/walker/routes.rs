@@ -9,7 +9,8 @@ use super::Walker;
 use super::budget::Trouble;
 use super::superstep::{Superstep, Task, TaskState};
 use super::writes::node_result;
-use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
+use crate::diagnostic::excerpt_up_to;
+use crate::graph::{Edge, Graph, Next, Node, NodeIndex, NodeKind, OnItemError, OnNoMatch, OnStalledBarrier};
 use crate::node::{Category, Failure, Outcome};
 use crate::record::{ActivationKind, Canonical, ErrorCode, PendingActivation, RunError, Via};
 use crate::template::{Root, Scope};
@@ -64,6 +65,9 @@ pub(super) struct Routes {
     /// For each branch that ended because no edge matched: the node, and its edges as text.
     pub(super) unmatched: Vec<(String, String)>,
 }
+
+/// How long the edges of a node are told in a message, in characters: about as many.
+const MOST_CANDIDATES: usize = 1_000;
 
 /// Why it cannot be said where a node goes.
 #[derive(Debug)]
@@ -258,15 +262,7 @@ impl Walker {
             }
             return Ok(());
         }
-        let candidates: Vec<String> = edges
-            .iter()
-            .map(|edge| {
-                let to: Vec<&str> = edge.to.iter().map(|node| self.graph.node(*node).name.as_str()).collect();
-                let when = edge.when.as_ref().map(ToString::to_string).unwrap_or_default();
-                format!("`{}` when {when}", to.join(", "))
-            })
-            .collect();
-        let candidates = candidates.join("; ");
+        let candidates = self.candidates(edges, meter)?;
         if self.graph.on_no_match == OnNoMatch::Fail {
             return Err(RouteError::Failed(RunError {
                 budget: None,
@@ -278,6 +274,27 @@ impl Walker {
         }
         routes.unmatched.push((node.name.clone(), candidates));
         Ok(())
+    }
+
+    /// The edges of a node for a message. Their texts are as long as the document's at most, so each is charged once it is
+    /// there; what is kept of them is short.
+    fn candidates(&self, edges: &[Edge], meter: &Meter) -> Result<String, Exhausted> {
+        let mut candidates = String::new();
+        for edge in edges {
+            let to: Vec<&str> = edge.to.iter().map(|node| self.graph.node(*node).name.as_str()).collect();
+            let when = edge.when.as_ref().map(ToString::to_string).unwrap_or_default();
+            let candidate = format!("`{}` when {when}", to.join(", "));
+            meter.charge(rates::VALUE)?;
+            meter.charge_each(candidate.len(), rates::BYTE)?;
+            if candidates.len() >= MOST_CANDIDATES {
+                candidates.push_str("; …");
+                break;
+            }
+            let separator = if candidates.is_empty() { "" } else { "; " };
+            candidates.push_str(separator);
+            candidates.push_str(&excerpt_up_to(&candidate, MOST_CANDIDATES));
+        }
+        Ok(candidates)
     }
 
     /// Takes the routes: what is next, which barriers have opened, what is deferred.
