@@ -4,7 +4,6 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
-use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::json_document::{self, Document};
@@ -91,7 +90,7 @@ impl Output {
     }
 
     /// Prints the command's JSON document.
-    pub fn document(self, value: &Value) -> Result<()> {
+    pub fn document(self, value: &impl serde::Serialize) -> Result<()> {
         quiet_pipe(json_document::write(value, io::stdout().lock(), !self.lines))
     }
 

@@ -111,7 +111,7 @@ impl Primaries {
         let text = || {
             let text = self.text(item_type, item_id)?;
             meter
-                .charge_each(text.content.len(), rates::PARSE_BYTE)
+                .charge_each(text.content.len(), 2 * rates::BYTE)
                 .map_err(|exhausted| too_much(request, exhausted))?;
             Ok::<_, Failure>(text)
         };

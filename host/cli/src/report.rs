@@ -1,12 +1,14 @@
 //! A run in the forms in which it is shown: lines while it goes on, what it came to, and the JSON document.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use graph_core::record::{HookSummary, InterruptRecord, RunError, Status};
+use graph_core::record::{EndedBy, HookSummary, InterruptRecord, RunError, Status};
 use graph_core::time::Timestamp;
-use graph_core::walker::{ChannelChange, Notice, Summary};
-use serde_json::{Value, json};
+use graph_core::walker::{ChannelChange, CheckpointRef, Notice, Summary};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::driver::Observer;
 use crate::exit::Exit;
@@ -15,40 +17,79 @@ use crate::output::{self, Output, printable, styled};
 /// How much of an event is shown.
 const EVENT_CHARACTERS: usize = 300;
 
-/// The JSON document of a run.
+/// What a run has come to, as a JSON document. It is written from the summary as it is, since the state may be large.
+#[derive(Serialize)]
+pub struct RunDocument<'s> {
+    // In the order of their names, as in every document.
+    cached: &'s BTreeMap<String, u64>,
+    checkpoint: Option<Value>,
+    checkpoints: u64,
+    ended_by: Option<EndedBy>,
+    error: Option<Value>,
+    executions: &'s BTreeMap<String, u64>,
+    fuel: u64,
+    graph: &'s str,
+    host_fuel: u64,
+    inputs: &'s Value,
+    interrupts: Vec<Value>,
+    limit_reached: bool,
+    next: &'s [String],
+    output: Option<&'s Value>,
+    run_id: &'s str,
+    state: &'s Map<String, Value>,
+    status: Status,
+    steps: u64,
+    visited: &'s [String],
+    warnings: &'s [String],
+}
+
+impl<'s> RunDocument<'s> {
+    /// The document of a run of a graph.
+    pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary) -> Self {
+        let error = |error: &RunError| {
+            json!({
+                "code": error.code,
+                "budget": error.budget,
+                "category": error.category,
+                "node": error.node,
+                "message": error.message,
+            })
+        };
+        let checkpoint = |checkpoint: CheckpointRef| {
+            json!({
+                "id": checkpoint.sequence,
+                "digest": checkpoint.digest,
+                "result_digest": checkpoint.result_digest,
+            })
+        };
+        Self {
+            cached: &summary.cached,
+            checkpoint: summary.checkpoint.map(checkpoint),
+            checkpoints: summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence.saturating_add(1)),
+            ended_by: summary.ended_by,
+            error: summary.error.as_ref().map(error),
+            executions: &summary.executions,
+            fuel: summary.fuel,
+            graph,
+            host_fuel: summary.host.fuel,
+            inputs: &summary.inputs,
+            interrupts: summary.interrupts.iter().map(interrupt).collect(),
+            limit_reached: summary.limit_reached,
+            next: &summary.next,
+            output: summary.output.as_deref(),
+            run_id: run,
+            state: &summary.state,
+            status: summary.status,
+            steps: summary.steps,
+            visited: &summary.visited,
+            warnings: &summary.warnings,
+        }
+    }
+}
+
+/// [`RunDocument`] as a value, for those who change it.
 pub fn document(run: &str, graph: &str, summary: &Summary) -> Value {
-    json!({
-        "run_id": run,
-        "graph": graph,
-        "status": summary.status,
-        "ended_by": summary.ended_by,
-        "limit_reached": summary.limit_reached,
-        "state": summary.state,
-        "output": summary.output,
-        "inputs": *summary.inputs,
-        "steps": summary.steps,
-        "visited": summary.visited,
-        "executions": summary.executions,
-        "cached": summary.cached,
-        "next": summary.next,
-        "interrupts": summary.interrupts.iter().map(interrupt).collect::<Vec<_>>(),
-        "error": summary.error.as_ref().map(|error| json!({
-            "code": error.code,
-            "budget": error.budget,
-            "category": error.category,
-            "node": error.node,
-            "message": error.message,
-        })),
-        "warnings": summary.warnings,
-        "fuel": summary.fuel,
-        "host_fuel": summary.host.fuel,
-        "checkpoint": summary.checkpoint.map(|checkpoint| json!({
-            "id": checkpoint.sequence,
-            "digest": checkpoint.digest,
-            "result_digest": checkpoint.result_digest,
-        })),
-        "checkpoints": summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence.saturating_add(1)),
-    })
+    json!(RunDocument::of(run, graph, summary))
 }
 
 fn interrupt(interrupt: &InterruptRecord) -> Value {

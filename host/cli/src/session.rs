@@ -57,10 +57,10 @@ impl Session {
             if let Some(herald) = &self.herald {
                 herald.under_way();
             }
-            let summary = self.driver.summary();
             if status != Status::Interrupted {
-                return Ok(summary);
+                return Ok(self.driver.take_summary());
             }
+            let summary = self.driver.summary();
             match self.next_answers(&summary, stops).await? {
                 Some(answers) => event = Event::Resumed(Resume { answers, ..Resume::default() }),
                 None => return Ok(summary),

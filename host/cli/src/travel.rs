@@ -205,7 +205,7 @@ async fn drive(
         DriveError::Refused { code, message } => refused(&HandleError::Refused { code, message }),
         other => other.into(),
     })?;
-    Ok(driver.summary())
+    Ok(driver.take_summary())
 }
 
 /// Edits and forks dispatch nothing.

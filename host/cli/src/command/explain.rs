@@ -22,7 +22,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let Some(wanted) = args.code else {
         if output.is_json() {
-            output.document(&codes::ALL.iter().map(|code| entry(*code, false)).collect())?;
+            output.document(&codes::ALL.iter().map(|code| entry(*code, false)).collect::<Vec<_>>())?;
         } else {
             for code in codes::ALL {
                 output.line(format_args!("{}  {}", styled(output::BOLD, code.id()), code.title()))?;

@@ -278,7 +278,7 @@ pub(in crate::command) fn finish(
             .warn(format_args!("`runs verify` cannot tell later whether this stop was taken away: {error}"));
     }
     if output.is_json() {
-        output.document(&report::document(&session.run, graph, summary))?;
+        output.document(&report::RunDocument::of(&session.run, graph, summary))?;
     } else {
         if !quiet {
             output.note(report::verdict(summary, Some(session.progress.elapsed())));
@@ -286,7 +286,7 @@ pub(in crate::command) fn finish(
         for line in report::aftermath(&session.run, summary) {
             output.note(line);
         }
-        match &summary.output {
+        match summary.output.as_deref() {
             None | Some(Value::Null) => {}
             // What a run comes to stands in its stream.
             Some(_) if output.is_in_lines() => {}

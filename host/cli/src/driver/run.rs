@@ -135,6 +135,11 @@ impl Driver {
         self.walker.summary()
     }
 
+    /// The run as it stood when it stopped, for the last time: it is driven no more.
+    pub fn take_summary(&mut self) -> Summary {
+        self.walker.take_summary()
+    }
+
     /// Changes the run's row together with the next record.
     pub fn amend(&mut self, update: RunUpdate) {
         self.journal.amend(update);
@@ -208,7 +213,7 @@ impl Driver {
                     let text = self.new_inputs(&persist.record);
                     let stops =
                         matches!(&persist.record, Record::Status(status) if status.status != Status::Running);
-                    let spent = stops.then(|| self.walker.summary().fuel);
+                    let spent = stops.then(|| self.walker.fuel());
                     self.journal.push(persist, text, now, spent);
                 }
                 Effect::SetTimer { timer, at } => {

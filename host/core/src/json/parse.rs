@@ -246,6 +246,10 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
         while let Some(item) = list.next_element_seed(Strict { left, progress })? {
             items.push(item);
         }
+        // A list that grows has room for four items at once, and there may be many with a single one.
+        if items.len() < 4 {
+            items.shrink_to_fit();
+        }
         Ok(Value::Array(items))
     }
 
@@ -254,7 +258,7 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
         progress.charge(size::VALUE)?;
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            progress.charge(key.len() as u64)?;
+            progress.charge(size::VALUE + key.len() as u64)?;
             if fields.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("the key {} appears twice", quoted(&key))));
             }
@@ -262,7 +266,7 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
             fields.insert(key, value);
         }
         // What an object with few fields counts more is known at its end; no more than `left` of them are open.
-        progress.charge(size::of_map(fields.len()) - size::VALUE)?;
+        progress.charge(size::of_map(fields.len()) - size::VALUE * (1 + fields.len() as u64))?;
         Ok(Value::Object(fields))
     }
 }

@@ -480,6 +480,13 @@ impl Channels {
         self.slots.get(channel).map(|slot| &slot.value)
     }
 
+    /// The whole state as an object, which is not here any more.
+    pub(super) fn take(&mut self) -> Map<String, Value> {
+        let slots = std::mem::take(&mut self.slots);
+        self.clear();
+        slots.into_iter().map(|(channel, slot)| (channel, slot.value)).collect()
+    }
+
     /// The whole state as an object.
     pub(super) fn to_map(&self) -> Map<String, Value> {
         self.slots.iter().map(|(channel, slot)| (channel.clone(), slot.value.clone())).collect()

@@ -592,23 +592,29 @@ impl Walker {
         self.phase = Phase::Suspending(id);
     }
 
+    /// Fuel that its tasks have used by now, of a superstep under way too.
+    pub(super) fn all_fuel(&self) -> u64 {
+        let under_way =
+            self.superstep.iter().flat_map(|superstep| &superstep.tasks).map(|task| task.used.fuel);
+        let left = self.pending.0.values().map(|left| left.used.fuel);
+        under_way.chain(left).fold(self.fuel_so_far(), u64::saturating_add)
+    }
+
     /// The run as it stands.
     pub fn summary(&self) -> Summary {
         let (mut executions, mut cached) = (self.executions.clone(), self.cached.clone());
-        let (mut fuel, mut host) = (self.fuel_so_far(), self.host_so_far());
+        let mut host = self.host_so_far();
         if let Some(superstep) = &self.superstep {
             for task in &superstep.tasks {
                 executions[superstep.activated[task.activated].node.0 as usize] +=
                     u64::from(task.used.dispatches);
                 cached[superstep.activated[task.activated].node.0 as usize] +=
                     u64::from(task.caching.hit().is_some());
-                fuel = fuel.saturating_add(task.used.fuel);
                 host = host.plus(task.used.host);
             }
         }
         for left in self.pending.0.values() {
             executions[left.node.0 as usize] += u64::from(left.used.dispatches);
-            fuel = fuel.saturating_add(left.used.fuel);
             host = host.plus(left.used.host);
         }
         for node in self.pending.cached() {
@@ -620,7 +626,7 @@ impl Walker {
             ended_by: self.end.as_ref().map(|end| end.ended_by),
             limit_reached: self.end.as_ref().is_some_and(|end| end.limit_reached),
             state: self.channels.to_map(),
-            output: self.end.as_ref().map(|end| Value::clone(&end.output.0)),
+            output: self.end.as_ref().map(|end| Arc::clone(&end.output.0)),
             inputs: Arc::clone(&self.setup.inputs),
             steps: self.step,
             visited: self.visited.iter().map(|node| name(*node)).collect(),
@@ -630,7 +636,7 @@ impl Walker {
             interrupts: self.interrupts.clone(),
             error: self.error.clone(),
             warnings: self.warnings.clone(),
-            fuel,
+            fuel: self.all_fuel(),
             host,
             checkpoint: self.last,
         }

@@ -472,7 +472,7 @@ mod tests {
             (Reducer::Sum, None, vec![json!(1), json!(2)], 2 * VALUE),
             // The canonical text of each: `{"id":1}`, `{"id":2}` and `7`.
             (Reducer::Union, Some(&current), vec![json!(7)], VALUE + VALUE + 2 * (2 * VALUE + 8) + VALUE + 1),
-            (Reducer::Merge, Some(&object), vec![json!({"bc": [1]})], VALUE + 6 * VALUE + 1 + VALUE + 2),
+            (Reducer::Merge, Some(&object), vec![json!({"bc": [1]})], VALUE + 11 * VALUE + 1 + VALUE + 2),
             (Reducer::Messages, Some(&current), vec![json!({"id": 3})], 2 * VALUE + message + 2 * id),
             (
                 Reducer::Messages,

@@ -24,8 +24,9 @@ use crate::work::{Meter, rates, size};
 /// [`size`] measures it. One attempt alone may be given more.
 const IN_FLIGHT: u64 = 64 << 20;
 
-/// What an attempt that is under way takes up besides its params.
-const ATTEMPT: u64 = 4 << 10;
+/// What an attempt that is under way takes up besides its params: two thousand are under way at one time, so that a run that
+/// is asked to stop soon has done what it waits for.
+const ATTEMPT: u64 = 32 << 10;
 
 impl Walker {
     /// Starts a superstep whose tasks have been made. `pending` is what was known of tasks that it does not have.

@@ -213,7 +213,7 @@ pub struct Summary {
     /// The committed state.
     pub state: Map<String, Value>,
     /// The output, if the run has ended.
-    pub output: Option<Value>,
+    pub output: Option<Arc<Value>>,
     /// The inputs.
     pub inputs: Arc<Value>,
     /// Supersteps committed.

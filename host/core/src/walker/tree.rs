@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::Walker;
 use super::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
-use super::machine::illegal;
+use super::machine::{Phase, illegal};
 use super::records::SPILL;
 use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::digest::Digest;
@@ -307,14 +307,31 @@ impl RunTree {
         if summary.status == Status::Interrupted && summary.interrupts.is_empty() {
             summary.status = Status::Running;
         }
+        summary.fuel = self.fuel();
         for (namespace, child) in &self.children {
             if child.parent.is_empty() {
                 let (used, accounted) = (self.used(namespace), self.root.accounted(&child.task));
-                summary.fuel = summary.fuel.saturating_add(used.fuel.saturating_sub(accounted.fuel));
                 summary.host = summary.host.plus(used.host.less(accounted.host));
             }
         }
         summary
+    }
+
+    /// The run as it stood when it stopped, for the last time: its state is handed over and not copied, and the walker is of
+    /// no use afterwards.
+    pub fn take_summary(&mut self) -> Summary {
+        let state = self.root.channels.take();
+        self.root.phase = Phase::Broken;
+        Summary { state, ..self.summary() }
+    }
+
+    /// Fuel that the run has used by now, child runs included: [`Summary::fuel`] without the rest.
+    pub fn fuel(&self) -> u64 {
+        let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
+        let of_children = of_children.map(|(namespace, child)| {
+            self.used(namespace).fuel.saturating_sub(self.root.accounted(&child.task).fuel)
+        });
+        of_children.fold(self.root.all_fuel(), u64::saturating_add)
     }
 
     /// The inputs of the run in a namespace, if it is under way.

@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use super::{Exhausted, Meter};
 
-/// What each value counts, apart from its text.
+/// What each value counts, apart from its text; and each field of an object once more, for its key.
 pub const VALUE: u64 = 64;
 
-/// An object that has fields counts as if it had at least so many: a map takes its room for several fields at a time, and
-/// a list of objects with one field each would otherwise take five times what it counts.
-pub const LEAST_FIELDS: u64 = 5;
+/// An object that has fields counts as if it had keys for at least so many: a map takes its room for eleven fields at a
+/// time.
+pub const LEAST_FIELDS: u64 = 9;
 
-/// The size of a value: 64 for each value in it plus the bytes of its texts and keys. An object with fields counts as one
-/// with at least [`LEAST_FIELDS`].
+/// The size of a value: 64 for each value in it and for each key ([`LEAST_FIELDS`]), plus the bytes of its
+/// texts and keys. It is about what a value takes up on a 64-bit machine.
 pub fn of(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => VALUE,
@@ -55,10 +55,11 @@ pub fn copy(value: &Value, meter: &Meter) -> Result<Value, Exhausted> {
     Ok(value.clone())
 }
 
-/// The size of an object apart from its keys and fields.
+/// The size of an object apart from the texts of its keys and its fields.
 pub const fn of_map(fields: usize) -> u64 {
-    let missing = if fields == 0 { 0 } else { LEAST_FIELDS.saturating_sub(fields as u64) };
-    VALUE + missing * VALUE
+    let keys = fields as u64;
+    let keys = if keys > 0 && keys < LEAST_FIELDS { LEAST_FIELDS } else { keys };
+    VALUE + keys * VALUE
 }
 
 #[cfg(test)]
@@ -76,8 +77,12 @@ mod tests {
             (json!([]), 64),
             (json!([1, "ab"]), 64 + 64 + 66),
             (json!({}), 64),
-            (json!({"a": 1}), 64 + 4 * 64 + 1 + 64),
-            (json!({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}), 64 + 6 * 65),
+            (json!({"a": 1}), 64 + 9 * 64 + 1 + 64),
+            (json!({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6}), 64 + 9 * 64 + 6 * 65),
+            (
+                Value::from((0..20).map(|at| (at.to_string(), json!(1))).collect::<serde_json::Map<_, _>>()),
+                64 + 20 * 128 + 30,
+            ),
         ] {
             assert_eq!(of(&value), size, "{value}");
             let meter = Meter::new(size);

@@ -253,7 +253,7 @@ impl Story {
                 .map(|newest| runs::state(store, &row.run_id, newest))
                 .transpose()?
                 .unwrap_or_default(),
-            output: end.map(|end| Value::clone(&end.output.0)),
+            output: end.map(|end| Arc::clone(&end.output.0)),
             inputs: Arc::new(inputs),
             steps: newest.map_or(0, |newest| newest.step),
             visited,

@@ -34,7 +34,7 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
     let edit = edit.unwrap_or_default();
     let done = context.block_on(travel::update(&run, store, edit, args.at, context))??;
     if context.output.is_json() {
-        context.output.document(&report::document(&done.run, &done.graph, &done.summary))?;
+        context.output.document(&report::RunDocument::of(&done.run, &done.graph, &done.summary))?;
         return Ok(Exit::Ok);
     }
     let sequence = done.summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence);

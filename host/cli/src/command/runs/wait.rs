@@ -86,7 +86,7 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
     summary.interrupts.extend(tree::open(&tree::read(store, row)?));
     let output = context.output;
     if output.is_json() {
-        output.document(&report::document(&row.run_id, &row.graph_id, &summary))?;
+        output.document(&report::RunDocument::of(&row.run_id, &row.graph_id, &summary))?;
         return Ok(report::exit(&summary));
     }
     if summary.status == Status::Running {
@@ -101,7 +101,7 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
     for line in report::aftermath(&row.run_id, &summary) {
         output.note(line);
     }
-    match &summary.output {
+    match summary.output.as_deref() {
         None | Some(Value::Null) => {}
         // What a run comes to stands in its stream.
         Some(_) if output.is_in_lines() => {}

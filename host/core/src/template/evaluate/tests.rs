@@ -254,12 +254,12 @@ fn each_part_is_charged() {
     let lookup = 2 * LOOKUP + "state.s".len() as u64;
     for (template, fuel) in [
         (json!(1), VALUE),
-        (json!({"key": ["x"]}), 5 * VALUE + 3 + VALUE + VALUE + 1),
+        (json!({"key": ["x"]}), 10 * VALUE + 3 + VALUE + VALUE + 1),
         (json!("${state.s}"), lookup + VALUE + 3),
         (json!("-${state.s}-"), VALUE + 1 + lookup + 3 + 1),
         (json!("-${state.l}"), VALUE + 1 + lookup + 3 * VALUE + 5),
         (json!(["${state.s}"]), VALUE + lookup + VALUE + 3),
-        (json!({"a": "${state.s}"}), 5 * VALUE + 1 + lookup + VALUE + 3),
+        (json!({"a": "${state.s}"}), 10 * VALUE + 1 + lookup + VALUE + 3),
         (json!("${state.l | json}"), lookup + LOOKUP + 3 * VALUE + 5 + VALUE),
         (json!("${state.j | from_json}"), lookup + LOOKUP + 3 * 8 + 2 * VALUE + PASS),
         (json!("${state.s | length}"), lookup + LOOKUP + 3 * CASE_BYTE),

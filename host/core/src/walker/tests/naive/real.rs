@@ -159,7 +159,7 @@ impl<'g> Real<'g> {
             limit_reached: summary.limit_reached,
             error: summary.error.map(|error| error.code.as_str().to_owned()),
             state,
-            output: summary.output.as_ref().map(V::of),
+            output: summary.output.as_deref().map(V::of),
             visited: summary.visited,
             executions: summary.executions,
             steps: summary.steps,
