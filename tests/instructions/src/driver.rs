@@ -73,6 +73,7 @@ pub fn walk(graph: &Arc<Graph>, steps: u64, mut kept: impl FnMut(Persist)) -> u6
                     events.push_back(Event::Persisted(persist.id));
                     kept(*persist);
                 }
+                Effect::Continue => events.push_back(Event::Continued),
                 Effect::Suspend(status) | Effect::Finish(status) => end = Some(status),
                 _ => {}
             }

@@ -118,8 +118,8 @@ fn values(value: &Value) -> usize {
         .is_ok_and(|template| template.evaluate(&scope, TemplateMode::Strict, &mut notes, &meter).is_ok());
     let held = condition::Condition::from_json(value)
         .is_ok_and(|condition| condition.evaluate(&scope, &mut notes, &meter) == Ok(true));
-    let fits =
-        InputSchema::compile(value, &meter).is_ok_and(|schema| schema.validate_and_fill(value.clone(), &meter).is_ok());
+    let fits = InputSchema::compile(value, &meter)
+        .is_ok_and(|schema| schema.validate_and_fill(value.clone(), &meter).is_ok());
     usize::from(filled) + usize::from(held) + usize::from(fits) + notes.len()
 }
 

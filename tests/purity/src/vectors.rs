@@ -50,7 +50,8 @@ fn run(graph: Arc<Graph>) -> String {
         "n": 3, "big": u64::MAX, "small": i64::MIN, "part": 0.1, "large": 1e300, "text": "straße \u{1f980}",
         "items": [1, 2.5, "three", null, { "id": "four", "a": { "b": [true] } }], "files": ["a", "b"],
     });
-    let manifest = DispatchPatterns::parse(["*"]).map_or_else(|_| Manifest::deny_all(), Manifest::of_dispatch);
+    let manifest =
+        DispatchPatterns::parse(["*"]).map_or_else(|_| Manifest::deny_all(), Manifest::of_dispatch);
     let key = SigningKey::from_seed(&[7; 32]);
     let mut walker = RunTree::new(Arc::clone(&graph), crate::setup(&graph, inputs, manifest));
     let (mut lines, mut now, mut resumes) = (String::new(), Timestamp(1_767_225_600_000), 0);
@@ -97,10 +98,12 @@ fn run(graph: Arc<Graph>) -> String {
                     now = now.max(at);
                     events.push_back(Event::TimerFired(timer));
                 }
+                Effect::Continue => events.push_back(Event::Continued),
                 Effect::Suspend(_) if resumes < MAX_RESUMES => {
                     resumes += 1;
                     let open = walker.summary().interrupts;
-                    let answers = open.into_iter().map(|open| (open.id, json!({ "again": resumes }))).collect();
+                    let answers =
+                        open.into_iter().map(|open| (open.id, json!({ "again": resumes }))).collect();
                     let answers = Answers::ById(answers);
                     events.push_back(Event::Resumed(Resume { answers, ..Resume::default() }));
                 }
