@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn members(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap_or_default()
+        if let Value::Object(members) = value { members } else { Map::new() }
     }
 
     #[test]

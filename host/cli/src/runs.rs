@@ -323,16 +323,15 @@ fn check_json(text: &str, what: impl std::fmt::Display) -> Result<()> {
 
 /// Reads a record: with a key it is checked, and without one, as that of another host, it can be shown alone.
 pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Record> {
-    let opened = match key {
-        Some(key) => record.open(key),
-        None => {
-            let kind = record.kind.as_str();
-            check_json(
-                &record.body,
-                format_args!("the {kind} record {} of run {}", record.sequence, record.run),
-            )?;
-            record.decode()
-        }
+    let opened = if let Some(key) = key {
+        record.open(key)
+    } else {
+        let kind = record.kind.as_str();
+        check_json(
+            &record.body,
+            format_args!("the {kind} record {} of run {}", record.sequence, record.run),
+        )?;
+        record.decode()
     };
     opened.map_err(|error| Error::integrity(error.to_string()))
 }

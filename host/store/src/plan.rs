@@ -202,9 +202,12 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
 
 /// Whether a record can be read again: what is larger is refused by readers.
 fn check_size(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
-    let fits = |what: &'static str, bytes: u64, most: u64| match bytes <= most {
-        true => Ok(()),
-        false => Err(CommitError::TooLarge { run: run.to_owned(), what, bytes, most }),
+    let fits = |what: &'static str, bytes: u64, most: u64| {
+        if bytes <= most {
+            Ok(())
+        } else {
+            Err(CommitError::TooLarge { run: run.to_owned(), what, bytes, most })
+        }
     };
     let what = match record.kind {
         RecordKind::Checkpoint => "checkpoint record",

@@ -147,13 +147,11 @@ impl Recorded {
 
     /// A checkpoint that is there.
     pub(super) fn checkpoint(&self, namespace: &str, sequence: u64) -> Result<Arc<Stored>> {
-        match self.stored(namespace, sequence) {
-            Some(stored) => Ok(stored),
-            None => {
-                self.check()?;
-                Err(Error::integrity(format!("checkpoint {sequence} of run {} is gone", self.row.run_id)))
-            }
+        if let Some(stored) = self.stored(namespace, sequence) {
+            return Ok(stored);
         }
+        self.check()?;
+        Err(Error::integrity(format!("checkpoint {sequence} of run {} is gone", self.row.run_id)))
     }
 
     /// Reads a checkpoint that is there.

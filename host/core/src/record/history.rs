@@ -141,13 +141,12 @@ impl History {
         self.warnings.extend(self.texts.numbers(&checkpoint.warnings));
         let mut next: Vec<String> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
         next.dedup();
-        let next = match self.next.get(next.as_slice()) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let next: Arc<[String]> = next.into();
-                self.next.insert(Arc::clone(&next));
-                next
-            }
+        let next = if let Some(known) = self.next.get(next.as_slice()) {
+            Arc::clone(known)
+        } else {
+            let next: Arc<[String]> = next.into();
+            self.next.insert(Arc::clone(&next));
+            next
         };
         let landmark = Landmark {
             sequence: checkpoint.sequence,

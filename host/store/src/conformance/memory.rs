@@ -33,9 +33,10 @@ pub fn figures_of(test: &str, steps: u64) -> Vec<u64> {
         .env(STEPS, steps.to_string())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    let line = text.lines().find_map(|line| line.split_once("figures:")).expect("the test prints figures").1;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    let line =
+        printed.lines().find_map(|line| line.split_once("figures:")).expect("the test prints figures").1;
     line.split_whitespace().map(|figure| figure.parse().unwrap()).collect()
 }
 

@@ -82,7 +82,7 @@ pub fn listed_rows_have_no_texts(fresh: Fresh<'_>) {
     assert!(full.row.result.is_some() && full.row.error.is_some());
     let listed = RunRow { result: None, error: None, ..full.row.clone() };
     for store in [store, subject.open()] {
-        assert_eq!(store.runs(&RunFilter::default()).unwrap(), [listed.clone()]);
+        assert_eq!(store.runs(&RunFilter::default()).unwrap(), std::slice::from_ref(&listed));
         assert_eq!(store.listed_run("full").unwrap(), Some(listed.clone()));
         assert_eq!(store.run("full").unwrap(), Some(full.row.clone()));
     }

@@ -141,17 +141,16 @@ impl Index {
             return too_many("number of entries", record.events);
         };
         let place = Place { line, index, events };
-        let number = match self.numbers.get(record.namespace) {
-            Some(number) => *number,
-            None => {
-                let Some(number) = u32::try_from(self.namespaces.len()).ok().filter(|next| *next != STATUS)
-                else {
-                    return too_many("number of child runs", u64::from(STATUS));
-                };
-                self.numbers.insert(record.namespace.to_owned(), number);
-                self.namespaces.push(Namespace::default());
-                number
-            }
+        let number = if let Some(number) = self.numbers.get(record.namespace) {
+            *number
+        } else {
+            let Some(number) = u32::try_from(self.namespaces.len()).ok().filter(|next| *next != STATUS)
+            else {
+                return too_many("number of child runs", u64::from(STATUS));
+            };
+            self.numbers.insert(record.namespace.to_owned(), number);
+            self.namespaces.push(Namespace::default());
+            number
         };
         let comes_after = before.unwrap_or(self.entries);
         let namespace = &mut self.namespaces[number as usize];

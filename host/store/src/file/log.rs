@@ -253,7 +253,7 @@ impl Log {
         let not_found = || CommitError::NotFound { run: self.run.clone() };
         plan::plan(&self.run, batch, |namespace| Ok(self.index.head(namespace)))?;
         let mut row = match self.texts {
-            Some(at) => text_at(&self.file, &mut file, at, |text, file| text.row(file))?,
+            Some(at) => text_at(&self.file, &mut file, at, Text::row)?,
             None => self.row.clone().ok_or_else(not_found)?,
         };
         update.apply(&mut row);
@@ -379,7 +379,7 @@ impl OpenLog<'_> {
         match self.log.texts {
             None => Ok(self.log.row.clone()),
             Some(line) => {
-                let whole = self.at(line, |text, file| text.row(file))?;
+                let whole = self.at(line, Text::row)?;
                 let texts = (whole.result, whole.error);
                 Ok(self.log.row.clone().map(|row| RunRow { result: texts.0, error: texts.1, ..row }))
             }
@@ -546,7 +546,7 @@ impl OpenLog<'_> {
             let (namespace, sequence) = (namespace.to_owned(), cut.first);
             return Err(RemoveError::NoCheckpoint { run, namespace, sequence });
         }
-        let row = self.row()?.ok_or_else(|| RemoveError::NotFound { run })?;
+        let row = self.row()?.ok_or(RemoveError::NotFound { run })?;
         let mut values = self.values(namespace, cut.channels)?;
         values
             .sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));

@@ -313,6 +313,10 @@ impl CheckpointStore for FileStore {
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
+        #[allow(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method itself is of one lifetime alone"
+        )]
         self.read(run, None, Option::is_some, |open| open.row())
     }
 
@@ -532,10 +536,10 @@ pub(super) fn write_atomic_with(
     name.push(format!(".{}-{:?}.tmp", std::process::id(), std::thread::current().id()));
     let half = PathBuf::from(name);
     let write = || {
-        let mut file = File::create(&half)?;
-        fill(&mut file)?;
+        let mut written = File::create(&half)?;
+        fill(&mut written)?;
         if durable {
-            file.sync_all()?;
+            written.sync_all()?;
         }
         fs::rename(&half, path)?;
         match path.parent() {

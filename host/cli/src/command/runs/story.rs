@@ -101,7 +101,7 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
         },
         (Some(note), None) => SignedPruning::decode(&note).ok(),
     };
-    let mut story = Story {
+    let mut told = Story {
         newest: None,
         usage: Usages::default(),
         accepted: Vec::new(),
@@ -113,21 +113,21 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
     };
     let ended = runs::each_checkpoint(store, run, |record| {
         let checkpoint = checkpoint(record, key)?;
-        story.history.push(&checkpoint);
-        story.usage.add(&checkpoint);
-        let room = ACCEPTED.saturating_sub(story.accepted.len());
+        told.history.push(&checkpoint);
+        told.usage.add(&checkpoint);
+        let room = ACCEPTED.saturating_sub(told.accepted.len());
         // It was accepted under the checkpoint before this one, which may have been removed.
         let under = checkpoint.sequence.saturating_sub(1);
-        story.accepted.extend(checkpoint.accepted.iter().take(room).map(|one| (under, one.clone())));
-        story.newest = Some(checkpoint);
-        story.digest = Some(record.digest);
+        told.accepted.extend(checkpoint.accepted.iter().take(room).map(|one| (under, one.clone())));
+        told.newest = Some(checkpoint);
+        told.digest = Some(record.digest);
         Ok(())
     });
     if let Err(error) = ended {
-        story.trouble = Some(error.message().to_owned());
+        told.trouble = Some(error.message().to_owned());
     }
-    if story.trouble.is_none() {
-        let (pending, trouble) = (&mut story.pending, &mut story.trouble);
+    if told.trouble.is_none() {
+        let (pending, trouble) = (&mut told.pending, &mut told.trouble);
         runs::each_pending(store, run, "", |record| {
             match runs::open_record(&record, key) {
                 Ok(record) => pending.take(record),
@@ -136,12 +136,12 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
             Ok(())
         })?;
     }
-    let status = story.pending.status.iter().flat_map(|status| &status.accepted);
-    let room = ACCEPTED.saturating_sub(story.accepted.len());
-    let under = story.pending.status.as_ref().map_or(0, |status| status.sequence);
+    let status = told.pending.status.iter().flat_map(|status| &status.accepted);
+    let room = ACCEPTED.saturating_sub(told.accepted.len());
+    let under = told.pending.status.as_ref().map_or(0, |status| status.sequence);
     let more: Vec<_> = status.take(room).map(|accepted| (under, accepted.clone())).collect();
-    story.accepted.extend(more);
-    Ok(story)
+    told.accepted.extend(more);
+    Ok(told)
 }
 
 fn checkpoint(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Checkpoint> {
