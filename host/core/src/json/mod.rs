@@ -8,7 +8,7 @@ mod parse;
 pub(crate) use parse::tests::any_json;
 
 pub use canonical::{Sink, canonical_length, canonical_string, digest, write_canonical};
-pub use number::{compare_numbers, equal, equal_metered};
+pub use number::{compare_numbers, equal_metered};
 pub use parse::{
     MAX_DEPTH, MeteredJsonError, StrictJsonError, depth, is_json, parse_strict, parse_strict_metered,
 };

@@ -18,19 +18,7 @@ pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     }
 }
 
-/// Whether two values are the same, numbers by value at any depth. A boolean is never a number.
-pub fn equal(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
-        }
-        (a, b) => a == b,
-    }
-}
-
-/// As [`equal`], charged for: [`LOOKUP`] for each pair of values that is compared and each key that is looked up, and
+/// Whether two values are the same, numbers by value at any depth; a boolean is never a number. Charged for: [`LOOKUP`] for each pair of values that is compared and each key that is looked up, and
 /// [`BYTE`] for each byte of text that is compared. Texts and lists of different lengths are not compared.
 pub fn equal_metered(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhausted> {
     meter.charge(LOOKUP)?;
@@ -112,6 +100,20 @@ mod tests {
 
     use super::*;
     use crate::json::any_json;
+
+    /// [`equal_metered`] without the account.
+    fn equal(a: &Value, b: &Value) -> bool {
+        match (a, b) {
+            (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
+            (Value::Array(a), Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+            }
+            (Value::Object(a), Value::Object(b)) => {
+                a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+            }
+            (a, b) => a == b,
+        }
+    }
 
     fn compare(a: &Value, b: &Value) -> Ordering {
         match (a, b) {
