@@ -12,7 +12,7 @@ use super::event::{Effect, Notice, TaskSpec, TimerId};
 use super::machine::Phase;
 use super::superstep::{Activated, Pending, Superstep, TaskState};
 use crate::digest::DomainHasher;
-use crate::graph::{Action, Node, NodeKind, OnItemError, RetryPolicy};
+use crate::graph::{Action, ItemType, Node, NodeKind, OnItemError, Primary, RetryPolicy};
 use crate::hook::is_control_item;
 use crate::limits::{Budget, HostUse, TaskLimits};
 use crate::node::{Activation, Category, Failure, Outcome};
@@ -27,6 +27,10 @@ const IN_FLIGHT: u64 = 64 << 20;
 /// What an attempt that is under way takes up besides its params: two thousand are under way at one time, so that a run that
 /// is asked to stop soon has done what it waits for.
 const ATTEMPT: u64 = 32 << 10;
+
+/// So many attempts that read texts are under way at one time: a search may read all items that there are, and a text has
+/// megabytes, whatever the params are.
+const TEXTS: u64 = 8;
 
 impl Walker {
     /// Starts a superstep whose tasks have been made. `pending` is what was known of tasks that it does not have.
@@ -214,6 +218,9 @@ impl Walker {
         if dispatch.is_graph {
             task.params = task.params.max(IN_FLIGHT / CHILDREN);
             self.slice = self.slice.saturating_add(rates::CHILD);
+        }
+        if (dispatch.primary, dispatch.item_type) != (Primary::Execute, ItemType::Tool) {
+            task.params = task.params.max(IN_FLIGHT / TEXTS);
         }
         superstep.in_flight = superstep.in_flight.saturating_add(task.params);
         let identity = &self.setup.identity;

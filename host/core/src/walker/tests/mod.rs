@@ -9,3 +9,4 @@ mod naive;
 mod nested;
 mod simulation;
 mod travel;
+mod under_way;
