@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
-    Action, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next, Node,
-    NodeIndex, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary,
-    Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
+    Action, Assignment, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next,
+    Node, NodeIndex, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
+    Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
 use crate::limits::TaskLimits;
@@ -247,11 +247,17 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         let next = next_of(targets(&shape.next), shape);
         let foreach = matches!(kind, NodeKind::Foreach(_));
         let cached = !idle && shape.flags & CACHED != 0;
-        let mut assign = vec![("log".to_owned(), template(&json!(["${node.name}"])))];
+        let write = |channel: &str, value, mode| Assignment {
+            channel: channel.to_owned(),
+            value: template(&value),
+            mode,
+        };
+        let mut assign = vec![write("log", json!(["${node.name}"]), WriteMode::Fold)];
         if !foreach {
-            assign.push(("sum".to_owned(), template(&json!("${result.n || 1}"))));
+            let mode = if flag(1) && flag(5) { WriteMode::Overwrite } else { WriteMode::Fold };
+            assign.push(write("sum", json!("${result.n || 1}"), mode));
             if flag(2) {
-                assign.push(("shared".to_owned(), template(&json!("${state.log | length}"))));
+                assign.push(write("shared", json!("${state.log | length}"), WriteMode::Fold));
             }
         }
         Node {
@@ -276,7 +282,11 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             wait_for: if barrier { shape.waits.iter().map(|byte| node(*byte)).collect() } else { Vec::new() },
             defer: flag(7) && flag(1),
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
-            command: Some(CommandGrant { goto: targets(&[shape.kind]), write: vec!["set".to_owned()] }),
+            command: Some(CommandGrant {
+                goto: targets(&[shape.kind]),
+                write: vec!["set".to_owned()],
+                overwrite: if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
+            }),
             capabilities: None,
             cache: cached.then(|| policy(shape)),
             feedback: flag(4) && flag(2),
@@ -403,7 +413,13 @@ fn answer(salt: u64, by: &str, target: Option<String>, spec: &TaskSpec) -> TaskR
         (2, _) if byte < 40 => Err(Failure::new(Category::Permanent, "broken")),
         (3, _) if told.answers.len() < 2 => Ok(Outcome::Interrupt(json!({"asked": told.answers.len()}))),
         (4, Some(node)) => Ok(Outcome::Command {
-            update: json!({"set": byte % 4}).as_object().cloned().unwrap(),
+            update: match byte % 32 {
+                4 => json!({"set": {"overwrite": [byte % 3]}}),
+                _ => json!({"set": byte % 4}),
+            }
+            .as_object()
+            .cloned()
+            .unwrap(),
             goto: vec![
                 Goto { node: node.clone(), argument: Some(json!(byte)) },
                 Goto { node, argument: Some(json!(1)) },
