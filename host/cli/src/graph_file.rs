@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graph_core::diagnostic::Diagnostics;
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
-use graph_core::trust::{TextRefusal, TextStanding, TrustStore, verify_text};
+use graph_core::trust::{TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
 
 use crate::context::now;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl GraphFile {
     fn of_text(path: &Path, id: &str, text: std::io::Result<String>, trust: &TrustStore) -> Result<Self> {
         let text =
             text.map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
-        let standing = verify_text(id, &text, trust, now());
+        let standing = verify_text(TextKind::Graph, id, &text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
             return Err(wrongly_signed(path, refusal));
         }
@@ -107,6 +107,9 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
 /// The refusal of a graph whose signature does not hold.
 pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     let shown = project::shown(path);
+    if let Some(help) = refusal.help(&shown) {
+        return Error::integrity(refusal.of_file(&shown)).help(help);
+    }
     let help = match refusal {
         TextRefusal::UnknownKey(_) => {
             "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line the graph runs as unsigned"
@@ -115,7 +118,7 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
             "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out"
         }
     };
-    Error::integrity(format!("the signature of {shown} does not hold: {refusal}")).help(help)
+    Error::integrity(refusal.of_file(&shown)).help(help)
 }
 
 /// What a graph's signature is worth, in a few words.
@@ -140,9 +143,12 @@ pub fn standing_json(standing: &TextStanding) -> serde_json::Value {
     use serde_json::json;
     match standing {
         TextStanding::Unsigned => json!({ "standing": "unsigned" }),
-        TextStanding::Signed { key, time, .. } => {
-            json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id }, "time": time.to_string() })
-        }
+        TextStanding::Signed { key, time, format, .. } => json!({
+            "standing": "signed",
+            "signer": { "name": key.name, "key_id": key.id },
+            "time": time.to_string(),
+            "format": format.number(),
+        }),
         TextStanding::Legacy { fingerprint } => json!({ "standing": "legacy", "fingerprint": fingerprint }),
         TextStanding::Invalid(refusal) => json!({ "standing": "invalid", "reason": refusal.to_string() }),
     }

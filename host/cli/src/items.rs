@@ -389,7 +389,7 @@ pub fn verify(
             Err(installed::without_signature(path))
         }
         Err(VerifyError::Unsigned { .. }) if allow_unsigned => {
-            VerifiedComponent::under_development(bytes, item).map_err(|error| refused(&error))
+            VerifiedComponent::under_development(bytes, item, trust).map_err(|error| refused(&error))
         }
         Err(error) => Err(refused(&error)),
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use graph_core::graph::Durability;
 use graph_core::record::{Checkpoint, Record, Status};
-use graph_core::trust::{CommentMark, SigningKey, sign_text};
+use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use graph_store::{At, CheckpointStore, RunRow};
 use serde_json::{Map, Value};
 
@@ -49,7 +49,7 @@ impl Projection {
         };
         let id = item_id(&row);
         let text = text(store, &row, &checkpoint, status, &id)?;
-        let signed = sign_text(&id, &text, CommentMark::Angle, &self.key, now());
+        let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, &self.key, now());
         let path = self.knowledge.join(format!("{id}.md"));
         let folder = path.parent().unwrap_or(&self.knowledge);
         std::fs::create_dir_all(folder).map_err(|error| Error::write("the folder", folder, &error))?;

@@ -9,7 +9,7 @@ use graph_core::graph::Graph;
 use graph_core::parameters;
 use graph_core::record::{Accepted, InterruptRecord};
 use graph_core::time::Timestamp;
-use graph_core::trust::{KeyId, Revocation, SigningKey, TrustStore};
+use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore};
 use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
@@ -26,6 +26,7 @@ use crate::pins::{Pins, kept_text};
 use crate::preflight::Plan;
 use crate::project;
 use crate::runs;
+use crate::texts;
 use crate::trust;
 use crate::trust_log::TrustLog;
 
@@ -113,6 +114,7 @@ pub async fn reopen(
     pins.of_plan(&plan);
     if let Some(error) = not_let_in(&run, &kept.pins, &plan)
         .or_else(|| signer_revoked(&run, &kept.pins, &pins, &components.trust, now()))
+        .or_else(|| not_as_required(&run, &graph.id, &pins, &components.trust, judged))
     {
         return Err(error);
     }
@@ -261,6 +263,44 @@ fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Ti
         Error::integrity(format!("what run {run} was begun with is not let in any more:{}", shown.concat()))
             .details(serde_json::json!({ "refusals": lines }))
             .help("get it signed with another key, and begin a new run");
+    (!lines.is_empty()).then_some(error)
+}
+
+/// The refusal to go on with graphs and texts that the trust store requires to be signed and that are not pinned to signatures
+/// which make up what is required: what a run has kept is read without its signature.
+pub(crate) fn not_as_required(
+    run: &str,
+    graph: &str,
+    pins: &Pins,
+    trust: &TrustStore,
+    at: Moment,
+) -> Option<Error> {
+    let graphs = pins.graphs.keys().map(|id| (format!("graph {id}"), id.as_str()));
+    let texts = pins.texts.keys().map(|key| (key.clone(), texts::id_of_key(key)));
+    let items = std::iter::once(("graph".to_owned(), graph)).chain(graphs).chain(texts);
+    let lines: Vec<_> = items
+        .filter_map(|(item, id)| {
+            let signers = pins.signers.get(&item).map_or(&[][..], Vec::as_slice);
+            let few = trust.still_enough(id, signers, at).err()?;
+            Some(format!("{} `{id}`: {few}", item.split(' ').next().unwrap_or_default()))
+        })
+        .collect();
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            format!(
+                "
+- {}",
+                printable(line)
+            )
+        })
+        .collect();
+    let error = Error::integrity(format!(
+        "items of run {run} are not signed as the trust store requires:{}",
+        shown.concat()
+    ))
+    .details(serde_json::json!({ "refusals": lines }))
+    .help("have them signed with one of these keys (graph-host sign FILE --key KEY); `graph-host trust list` shows what is required");
     (!lines.is_empty()).then_some(error)
 }
 

@@ -76,6 +76,10 @@ impl TextError {
             Self::Find(FindError::Malformed(_)) => Error::invalid(message),
             Self::Find(FindError::Outside { .. }) => Error::denied(message),
             Self::Unread(error) => error,
+            Self::Refused { file, refusal } if refusal.help(&file).is_some() => {
+                let help = refusal.help(&file).unwrap_or_default();
+                Error::integrity(message).help(help)
+            }
             Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(
                 "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line it is used as unsigned",
             ),
@@ -102,7 +106,7 @@ impl fmt::Display for TextError {
         match self {
             Self::Find(error) => error.fmt(f),
             Self::Unread(error) => f.write_str(error.message()),
-            Self::Refused { file, refusal } => write!(f, "the signature of {file} does not hold: {refusal}"),
+            Self::Refused { file, refusal } => f.write_str(&refusal.of_file(file)),
             Self::Invalid(problems) => f.write_str(&problems.to_lines().join("; ")),
             Self::Version { wanted, found: Some(found) } => {
                 write!(f, "`{wanted}` is not there: what is there is version {found}")
@@ -136,6 +140,12 @@ pub fn key(item_type: ItemType, id: &str, format: TextFormat) -> String {
     format!("{} {id}.{extension}", item_type.as_str())
 }
 
+/// The id in a [`key`].
+pub(crate) fn id_of_key(key: &str) -> &str {
+    let file = key.split_once(' ').map_or(key, |(_, file)| file);
+    file.rsplit_once('.').map_or(file, |(id, _)| id)
+}
+
 /// How a file of that name is written.
 pub fn format_of(path: &std::path::Path) -> TextFormat {
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
@@ -163,7 +173,7 @@ impl Texts {
         let text = text_file::read(&file.path).map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
         })?;
-        let standing = verify_text(&file.id, &text, &self.trust, judged(self.recorded));
+        let standing = verify_text(item_type.into(), &file.id, &text, &self.trust, judged(self.recorded));
         if let TextStanding::Invalid(refusal) = standing {
             return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
         }

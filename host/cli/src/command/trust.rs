@@ -7,7 +7,7 @@ use clap::Subcommand;
 use graph_core::capability::{CapabilityKind, Ceiling, ItemPattern};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TrustStore, TrustedKey,
+    LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TextKind, TrustStore, TrustedKey,
 };
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
@@ -114,6 +114,19 @@ pub(super) fn kind(text: &str) -> Result<CapabilityKind, String> {
     CapabilityKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
         format!("one of {} is needed", CapabilityKind::ALL.map(CapabilityKind::as_str).join(", "))
     })
+}
+
+/// Reads what kind of item a text is.
+pub(super) fn text_kind(text: &str) -> Result<TextKind, String> {
+    TextKind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == text)
+        .ok_or_else(|| format!("one of {} is needed", TextKind::ALL.map(TextKind::as_str).join(", ")))
+}
+
+/// The refusal of `--kind` with a component.
+pub(super) fn kind_of_a_component() -> Error {
+    Error::usage("`--kind` goes with a text item; a component is a component")
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
@@ -353,23 +366,28 @@ struct RequirementReport {
     items: Vec<ItemPattern>,
     threshold: u32,
     keys: Vec<String>,
+    /// The file and the line of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
 }
 
 impl RequirementReport {
     fn of(rule: &Requirement) -> Self {
         let keys = rule.keys.iter().map(|key| key.name.clone()).collect();
-        Self { items: rule.items.clone(), threshold: rule.threshold, keys }
+        let place = rule.place.as_ref().map(ToString::to_string);
+        Self { items: rule.items.clone(), threshold: rule.threshold, keys, rule: place }
     }
 
     fn render(&self) -> String {
         let items: Vec<_> = self.items.iter().map(ItemPattern::as_str).collect();
         let keys: Vec<_> = self.keys.iter().map(|key| printable(key).into_owned()).collect();
         format!(
-            "{} {} of {} have to sign {}",
+            "{} {} of {} have to sign {}{}",
             styled(BOLD, "required"),
             self.threshold,
             keys.join(", "),
-            items.join(", ")
+            items.join(", "),
+            self.rule.as_ref().map(|rule| format!(" ({})", printable(rule))).unwrap_or_default()
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use graph_core::graph::ItemType;
 use graph_core::node::{Category, Failure};
-use graph_core::trust::{Standing, TextStanding, verify_text};
+use graph_core::trust::{Standing, TextKind, TextStanding, verify_text};
 use serde_json::{Value, json};
 
 use super::Primaries;
@@ -66,10 +66,9 @@ impl Primaries {
                 let shown = project::shown(&path);
                 let text = text_file::read_as("the graph", &path)
                     .map_err(|error| Failure::new(Category::Permanent, error.message()))?;
-                let standing = verify_text(&file.id, &text, &self.texts.trust, now());
+                let standing = verify_text(TextKind::Graph, &file.id, &text, &self.texts.trust, now());
                 if let TextStanding::Invalid(refusal) = &standing {
-                    let message = format!("the signature of {shown} does not hold: {refusal}");
-                    return Err(Failure::new(Category::Denied, message));
+                    return Err(Failure::new(Category::Denied, refusal.of_file(&shown)));
                 }
                 let loaded = graph_core::document::load(&shown, &text, &file.id)
                     .map_err(|problems| Failure::new(Category::Permanent, problems.to_lines().join("; ")))?;

@@ -2,7 +2,7 @@
 
 use graph_core::graph::ItemType;
 use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
-use graph_core::trust::{TextStanding, verify_text};
+use graph_core::trust::{TextKind, TextStanding, verify_text};
 use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
@@ -148,8 +148,9 @@ impl Primaries {
             let shown = project::shown(&file.path);
             let text =
                 text_file::read_as("the graph", &file.path).map_err(|error| error.message().to_owned())?;
-            if let TextStanding::Invalid(refusal) = verify_text(&id, &text, &self.texts.trust, now()) {
-                return Err(format!("the signature of {shown} does not hold: {refusal}"));
+            let standing = verify_text(TextKind::Graph, &id, &text, &self.texts.trust, now());
+            if let TextStanding::Invalid(refusal) = standing {
+                return Err(refusal.of_file(&shown));
             }
             let loaded = graph_core::document::load(&shown, &text, &id)
                 .map_err(|problems| problems.to_lines().into_iter().next().unwrap_or_default())?;

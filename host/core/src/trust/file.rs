@@ -72,7 +72,7 @@ impl TrustStore {
         let store = if says_nothing {
             Some(Self::default())
         } else {
-            yaml::parse(text, &problems).and_then(|root| read(&root, &problems))
+            yaml::parse(text, &problems).and_then(|root| read(source_name, &root, &problems))
         };
         problems.finish(source_name, text, store)
     }
@@ -198,7 +198,15 @@ impl TrustStore {
 
     /// Whether a text says exactly this.
     fn is_written_in(&self, text: &str) -> bool {
-        Self::from_yaml("", text).is_ok_and(|(store, _)| store == *self)
+        let (mut store, mut own) = match Self::from_yaml("", text) {
+            Ok((store, _)) => (store, self.clone()),
+            Err(_) => return false,
+        };
+        // An edit may move a rule.
+        for rule in store.requirements.iter_mut().chain(&mut own.requirements) {
+            rule.place = None;
+        }
+        store == own
     }
 
     /// The store in a form of our own, below the comments that stand at the top of the text.
