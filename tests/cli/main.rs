@@ -24,6 +24,7 @@ mod reach;
 mod readme;
 mod registry;
 mod replay;
+mod required;
 mod security;
 mod server;
 mod sessions;
