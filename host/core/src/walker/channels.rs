@@ -245,12 +245,7 @@ impl Channels {
         version: u64,
         meter: &Meter,
     ) -> Result<Undo, ApplyError> {
-        let folded = self.fold_given(values, meter, |reducer, value| {
-            match overwritten(&value).filter(|_| reducer.folds()) {
-                Some(value) => (value.clone(), WriteMode::Overwrite),
-                None => (value, WriteMode::Fold),
-            }
-        })?;
+        let folded = self.fold_given(values, meter, as_edited)?;
         let mut undo = Undo::default();
         self.write(folded, version, &mut undo);
         Ok(undo)
@@ -514,6 +509,14 @@ impl Fields for Channels {
     fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
         meter.charge(self.size.saturating_add(size::of_map(self.slots.len())))?;
         Ok(Value::Object(self.to_map()))
+    }
+}
+
+/// What a value of an edit writes, and how.
+fn as_edited(reducer: Reducer, value: Value) -> (Value, WriteMode) {
+    match overwritten(&value).filter(|_| reducer.folds()) {
+        Some(value) => (value.clone(), WriteMode::Overwrite),
+        None => (value, WriteMode::Fold),
     }
 }
 
