@@ -35,6 +35,7 @@ pub mod output;
 pub mod pins;
 pub mod preflight;
 pub mod primaries;
+mod private_files;
 pub mod project;
 pub mod projection;
 pub mod publishing;

@@ -26,6 +26,7 @@ use std::fmt::Write as _;
 
 use self::read::read;
 use self::write::{entry, indent_of_entries, revocation_text, with_field};
+use super::key::KeyId;
 use super::rotation::Rotation;
 use super::store::{Revocation, TrustStore, TrustedKey};
 use crate::diagnostic::{Diagnostics, Problems};
@@ -183,6 +184,24 @@ impl TrustStore {
     /// The key of a name, an id, or the beginning of an id.
     pub fn find(&self, name: &str) -> Option<&TrustedKey> {
         self.position(name).map(|at| &self.keys[at])
+    }
+
+    /// The keys that are trusted because a key names them as those that follow it, or because one of these does. Those that
+    /// are revoked already are left out.
+    pub fn successors(&self, id: KeyId) -> Vec<&TrustedKey> {
+        let mut found: Vec<&TrustedKey> = Vec::new();
+        let mut from = vec![id];
+        while let Some(id) = from.pop() {
+            for key in &self.keys {
+                let follows = key.succeeds.as_ref().is_some_and(|before| before.id == id);
+                if follows && !found.iter().any(|other| other.id() == key.id()) {
+                    found.push(key);
+                    from.push(key.id());
+                }
+            }
+        }
+        found.retain(|key| key.revoked.is_none());
+        found
     }
 
     fn position(&self, name: &str) -> Option<usize> {

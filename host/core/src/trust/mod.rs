@@ -19,7 +19,7 @@ pub use component::{
 pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
 pub use file::{EditError, Successor};
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
-pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_log};
+pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_first_write, read_log};
 pub use requirement::{Requirement, TooFew};
 pub use rotation::{ROTATION_TYPE, Rotation, RotationError};
 pub use statement::{
