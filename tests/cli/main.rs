@@ -5,6 +5,7 @@ mod background;
 mod bad_files;
 mod bad_input;
 mod build;
+mod cache_folder;
 mod cached;
 mod cases;
 mod compiling;

@@ -155,6 +155,11 @@ pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origi
     Ok(None)
 }
 
+/// Whether a folder holds nothing but what was pulled. A link is no mark.
+pub(crate) fn is_marked(root: &Path) -> bool {
+    fs::symlink_metadata(root.join(MARK)).is_ok_and(|found| found.is_file())
+}
+
 /// Makes a folder one that holds nothing but what was pulled.
 pub fn mark(root: &Path) -> Result<()> {
     create_private_folder(root)?;

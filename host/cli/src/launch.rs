@@ -18,6 +18,7 @@ use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
+use crate::cached;
 use crate::compiling::Progress;
 use crate::components::Components;
 use crate::context::{Context, now};
@@ -177,6 +178,7 @@ pub fn components(
 pub fn engine(context: &Context) -> Result<Engine> {
     let config = EngineConfig {
         cache_dir: Some(context.home.cache().to_path_buf()),
+        cache_bytes: cached::limit()?,
         compiler: context.compiler.clone(),
         compile_observer: Some(Arc::new(Progress(context.output))),
         ..EngineConfig::default()

@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod archive;
 pub mod audit;
+pub mod cached;
 mod calls;
 pub mod case;
 mod changes;

@@ -26,6 +26,7 @@ mod watch;
 
 use std::path::PathBuf;
 
+pub(super) use span::parse_span;
 pub(super) use verify::read_key;
 
 use clap::Subcommand;
