@@ -405,7 +405,7 @@ fn a_log_that_a_kill_left_without_its_head_is_repaired() {
     assert!(again.code == 0 && again.stdout.contains("there is nothing to repair"), "{}", again.shown());
     // It is no way around the check: neither lines that are gone come to be forgotten, nor others to be believed.
     let whole = place.read("home/trust.log");
-    let cut: String = whole.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let cut: String = whole.lines().take(2).flat_map(|line| [line, "\n"]).collect();
     for damaged in [cut, whole.replacen("\"steady\"", "\"stesdy\"", 1)] {
         place.write("home/trust.log", &damaged);
         let (refused, code) = place.json(&["trust", "repair"]);

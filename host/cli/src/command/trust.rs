@@ -139,7 +139,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             output.show(&report, || report.render())?;
         }
         Command::Revoke(args) => {
-            let report = revoke(args, context)?;
+            let report = revoke(&args, context)?;
             output.show(&report, || report.render())?;
         }
         Command::Rotate(args) => {
@@ -325,7 +325,7 @@ impl RevokeReport {
 
 /// Revokes a key. Keys that follow it are trusted on its word, which whoever has stolen it can give as well: the user says
 /// what becomes of them.
-fn revoke(args: Revoke, context: &Context) -> Result<RevokeReport> {
+fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
     let own = args.file.is_none();
     if own {
         // What cannot be written down is not done.
@@ -340,7 +340,7 @@ fn revoke(args: Revoke, context: &Context) -> Result<RevokeReport> {
             .map(|key| KeyName { name: key.name.clone(), id: key.id() })
             .collect()
     });
-    let with_successors = args.with_successors || asked_about(&successors, &args, context)?;
+    let with_successors = args.with_successors || asked_about(&successors, args, context)?;
     let revocation = args.since.map_or(Revocation::Always, Revocation::Since);
     let change = |name: &str, text: &str| {
         let mut edited = TrustStore::revoke(name, text, &args.key, revocation)?;
@@ -357,7 +357,7 @@ fn revoke(args: Revoke, context: &Context) -> Result<RevokeReport> {
     let store = trust::edit(&file, change, |store| {
         let revoked = store.find(&args.key).ok_or_else(missing)?;
         let known: Vec<_> = successors.iter().map(|key| key.id).collect();
-        if !with_successors && store.successors(revoked.id()).iter().any(|key| !known.contains(&key.id())) {
+        if store.successors(revoked.id()).iter().any(|key| !known.contains(&key.id())) {
             let message =
                 format!("another process has added a key that follows `{}`: nothing was revoked", args.key);
             return Err(Error::storage(message).help("give the command again"));

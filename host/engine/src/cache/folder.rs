@@ -252,6 +252,30 @@ mod tests {
     }
 
     #[test]
+    fn one_process_at_a_time_removes() {
+        let folder = Folder::new();
+        let newest = folder.component('a', 10, Duration::ZERO);
+        folder.component('b', 10, HOUR);
+        let cache = folder.cache();
+        let other = cache.lock().unwrap();
+        cache.keep_within(10, &newest).unwrap();
+        assert_eq!(digits(&cache.list().unwrap()), "ba", "it is left to the other process");
+        drop(other);
+        cache.keep_within(10, &newest).unwrap();
+        assert_eq!(digits(&cache.list().unwrap()), "a");
+        // Two that have seen the same files remove each of them once.
+        let all = CachePolicy { all: true, ..CachePolicy::default() };
+        for digit in '0'..='9' {
+            folder.component(digit, 1, HOUR);
+        }
+        let both: Vec<_> = std::thread::scope(|scope| {
+            let prune = || cache.prune(all).unwrap().len();
+            [scope.spawn(prune), scope.spawn(prune)].map(|thread| thread.join().unwrap()).into()
+        });
+        assert_eq!(both.iter().sum::<usize>(), 11, "{both:?}");
+    }
+
+    #[test]
     fn a_use_is_noted() {
         let folder = Folder::new();
         let path = folder.component('a', 1, HOUR);

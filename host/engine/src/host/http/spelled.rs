@@ -173,14 +173,15 @@ mod tests {
     fn every_spelling_is_found() {
         let json = serde_json::to_string(VALUE).unwrap();
         let slashes = json.replace('/', "\\/");
-        let unicode: String = VALUE.bytes().map(|byte| format!("\\u00{byte:02X}")).collect();
-        let percent: String = VALUE.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let spelt = |each: fn(u8) -> String| VALUE.bytes().map(each).collect::<Vec<_>>().concat();
+        let unicode = spelt(|byte| format!("\\u00{byte:02X}"));
+        let percent = spelt(|byte| format!("%{byte:02x}"));
         let some = VALUE.replace('%', "%25").replace(' ', "+").replace('"', "%22");
         for text in [VALUE, &json, &slashes, &unicode, &percent, &some] {
             let shown = taken(&format!("<{text}>"));
             assert!(shown == "<*>" || shown == "<\"*\">", "{text}: {shown}");
         }
-        let hexadecimal: String = VALUE.bytes().map(|byte| format!("{byte:02X}")).collect();
+        let hexadecimal = spelt(|byte| format!("{byte:02X}"));
         assert_eq!(taken(&format!("x{hexadecimal}")), "x*");
         assert_eq!(taken(&hexadecimal.to_lowercase()), "*");
     }
