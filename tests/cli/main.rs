@@ -20,6 +20,7 @@ mod not_json;
 mod parameters;
 mod pins;
 mod place;
+mod precedence;
 mod reach;
 mod readme;
 mod registry;

@@ -18,7 +18,8 @@ use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareErr
 use crate::compiling::cannot_load;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::items::{self, FindError, Found, Places};
+use crate::items::{self, FindError, Found, Places, Space};
+use crate::precedence::{self, Precedence};
 use crate::primaries::Primaries;
 use crate::project;
 use crate::trust_log::TrustLog;
@@ -51,6 +52,10 @@ pub struct Components {
 pub struct Admitted {
     /// Its file.
     pub path: PathBuf,
+    /// Where it comes from; `None` for one that was named by its path.
+    pub space: Option<Space>,
+    /// Which other items with its id there are.
+    pub precedence: Precedence,
     /// Its bytes, and who vouches for them.
     pub verified: VerifiedComponent,
     /// Its code.
@@ -159,15 +164,18 @@ impl Components {
 
     /// As [`Self::admit`], for a superstep with this recorded time.
     fn admit_at(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
-        let (path, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
-            Found::Component { path, envelope } => (path, envelope),
-            Found::Graph { path } => return Err(AdmitError::Graph { id: item.to_owned(), path }),
+        let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
+            Found::Component { file, envelope } => (file, envelope),
+            Found::Graph { file } => return Err(AdmitError::Graph { id: item.to_owned(), path: file.path }),
         };
         let judged = items::judged(recorded);
         let verified =
-            items::verify(item, &path, envelope.as_deref(), &self.trust, judged, self.allow_unsigned)
+            items::verify(item, &file.path, envelope.as_deref(), &self.trust, judged, self.allow_unsigned)
                 .map_err(AdmitError::Refused)?;
-        self.load(path, verified)
+        let precedence =
+            precedence::of_component(&file, &verified, &self.trust, judged).map_err(AdmitError::Refused)?;
+        let admitted = self.load(file.path, verified)?;
+        Ok(Admitted { space: Some(file.space), precedence, ..admitted })
     }
 
     /// Compiles a component that has been let in, and checks what it imports against what it declares.
@@ -192,7 +200,7 @@ impl Components {
             .map(str::to_owned)
             .collect();
         if undeclared.is_empty() {
-            Ok(Admitted { path, verified, loaded, declared })
+            Ok(Admitted { path, space: None, precedence: Precedence::default(), verified, loaded, declared })
         } else {
             Err(AdmitError::Undeclared { id: verified.id().to_owned(), interfaces: undeclared })
         }

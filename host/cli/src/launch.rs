@@ -24,6 +24,7 @@ use crate::context::{Context, now};
 use crate::driver::{Driver, Parts, SystemClock, Writing};
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
+use crate::exit::Exit;
 use crate::graph_file::{GraphFile, locate};
 use crate::hooks::OuterHooks;
 use crate::items::Places;
@@ -76,7 +77,8 @@ impl Scene {
         let current = project::current_folder()?;
         let here = sources.project.clone().or_else(|| project::nearest(&current));
         let places = Places::new(&sources.items, here.as_deref(), &context.home);
-        let (path, _) = locate(graph, &places)?;
+        let located = locate(graph, &places)?;
+        let path = located.path.clone();
         let around = absolute(&path);
         // A graph of the user's space, as one that was pulled, is used in the project around the current folder.
         let own = if around.starts_with(absolute(context.home.root())) {
@@ -87,11 +89,12 @@ impl Scene {
         let project = sources.project.clone().or(own);
         let places = Places::new(&sources.items, project.as_deref(), &context.home);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
-            // An item of the project around the current folder, where there is another one around it.
-            if Path::new(graph) == path {
+            // An item of the project around the current folder, where there is another one around it. One that was found
+            // and refused stays refused.
+            if error.exit() != Exit::NotFound || Path::new(graph) == path {
                 Err(error)
             } else {
-                GraphFile::open(&path.to_string_lossy(), &places, &trust)
+                GraphFile::read(located, &trust)
             }
         })?;
         let manifest = match caps {

@@ -33,6 +33,7 @@ mod knowledge;
 pub mod launch;
 pub mod output;
 pub mod pins;
+pub mod precedence;
 pub mod preflight;
 pub mod primaries;
 pub mod project;

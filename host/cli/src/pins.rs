@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::graph_file::GraphFile;
+use crate::home::Home;
+use crate::items::Places;
 use crate::preflight::{Plan, PlannedNode};
 use crate::texts::{self, Text};
 
@@ -151,6 +153,15 @@ impl Pins {
             .chain(&plan.hooks)
             .filter_map(|node| node.grant.as_ref().map(|grant| (grant_name(node), grant.digest())));
         self.grants = grants.collect();
+    }
+
+    /// Where items are looked for when the run goes on. What it was begun with stays admitted, as far as it has not changed.
+    pub(crate) fn places(&self, home: &Home) -> Places {
+        let texts =
+            self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
+        let ids: Vec<String> =
+            texts.chain(self.components.keys().chain(self.graphs.keys()).cloned()).collect();
+        Places::new(&self.item_folders, self.project.as_deref(), home).begun_with(&ids)
     }
 
     /// The text that a run keeps, and its digest.

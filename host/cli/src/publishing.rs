@@ -135,8 +135,8 @@ impl Publisher<'_> {
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
-                Found::Component { path, .. } => self.component(&path, said),
-                Found::Graph { path } => self.text(Kind::Graph, &path, said),
+                Found::Component { file, .. } => self.component(&file.path, said),
+                Found::Graph { file } => self.text(Kind::Graph, &file.path, said),
             };
         }
         let kind = if item_type == ItemType::Knowledge { Kind::Knowledge } else { Kind::Directive };

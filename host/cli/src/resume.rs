@@ -18,7 +18,7 @@ use crate::changes::{self, Present};
 use crate::context::{Context, now};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::items::{Places, judged};
+use crate::items::judged;
 use crate::kept::Kept;
 use crate::launch::{Ready, components, drive_with, engine};
 use crate::output::printable;
@@ -95,7 +95,7 @@ pub async fn reopen(
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = inputs_of(&*store, &row)?;
     let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
-    let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
+    let places = pins.places(&context.home);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
     let mut changes = present.changes;
     let engine = engine(context)?;

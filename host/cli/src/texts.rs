@@ -13,8 +13,10 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
 
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::installed;
 use crate::items::{FindError, ItemFile, Places, Space, judged};
+use crate::precedence::{self, Precedence};
 use crate::project;
 use crate::text_file;
 
@@ -29,6 +31,8 @@ pub struct Text {
     pub format: TextFormat,
     /// Where it lies; `None` for one that is known from the run alone.
     pub file: Option<ItemFile>,
+    /// Which other items with its id there are.
+    pub precedence: Precedence,
     /// What its signature is worth.
     pub standing: TextStanding,
     /// Its text, without the signature line.
@@ -91,6 +95,7 @@ impl TextError {
     pub fn into_failure(self) -> Failure {
         let category = match self {
             Self::Refused { .. } | Self::Find(FindError::Outside { .. }) => Category::Denied,
+            Self::Unread(ref error) if error.exit() == Exit::Integrity => Category::Denied,
             _ => Category::Permanent,
         };
         Failure::new(category, self.to_string())
@@ -175,11 +180,16 @@ impl Texts {
         let format = format_of(&file.path);
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;
         let content = unsigned_text(&text);
+        let digest = Digest::of_bytes(content.as_bytes());
+        let at = judged(self.recorded);
+        let precedence = precedence::of_text(item_type, &file, &text, &standing, &self.trust, at)
+            .map_err(TextError::Unread)?;
         Ok(Text {
             id: file.id.clone(),
             item_type,
             format,
-            digest: Digest::of_bytes(content.as_bytes()),
+            precedence,
+            digest,
             content,
             file: Some(file),
             standing,
@@ -199,6 +209,7 @@ impl Texts {
             item_type,
             format,
             file: None,
+            precedence: Precedence::default(),
             standing: TextStanding::Unsigned,
             content: content.clone(),
             digest: Digest::of_bytes(content.as_bytes()),

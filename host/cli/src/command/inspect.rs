@@ -59,8 +59,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         };
     }
     match places.find(&args.item) {
-        Ok(Found::Component { path, .. }) => component(&path, &args.item, &args.sources, places, context),
-        Ok(Found::Graph { path }) => graph(&path, &args.item, &args.sources, context),
+        Ok(Found::Component { file, .. }) => {
+            component(&file.path, &args.item, &args.sources, places, context)
+        }
+        Ok(Found::Graph { file }) => graph(&file.path, &args.item, &args.sources, context),
         Err(error) => {
             // Not a tool: knowledge, or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {

@@ -23,7 +23,6 @@ use crate::changes;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
-use crate::items::Places;
 use crate::kept::Kept;
 use crate::launch::{components, engine};
 use crate::preflight::Plan;
@@ -279,7 +278,7 @@ impl Stage {
         let hooks = kept.hooks(store)?.hooks;
         let Kept { graph, graphs, manifest, pins: kept } = kept;
         let trust = trust::load(&context.home, &kept.trust_files, context.output)?;
-        let places = Places::new(&kept.item_folders, kept.project.as_deref(), &context.home);
+        let places = kept.places(&context.home);
         let engine = engine(context)?;
         let mut pins = kept.clone();
         pins.engine = engine.digest();
