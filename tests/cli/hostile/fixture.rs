@@ -30,7 +30,7 @@ pub(crate) struct Fixture {
 /// Keys of a fixture, beside those that say what it is made of.
 const ABOUT: [&str; 6] = ["input", "offer", "expect", "guards", "repeat", "variants"];
 /// What it may be made of.
-const PARTS: [&str; 23] = [
+const PARTS: [&str; 24] = [
     "answer",
     "args",
     "before",
@@ -42,6 +42,7 @@ const PARTS: [&str; 23] = [
     "core",
     "data",
     "edit",
+    "envelopes",
     "files",
     "graph",
     "imports",

@@ -96,6 +96,13 @@ impl<'f> Scene<'f> {
                 let envelope = signing::envelope(&component, patch);
                 scene.place.write(".ai/tools/t/bad.wasm.dsse.json", &envelope);
             }
+            // Of the same component elsewhere.
+            let envelopes = fixture.parts.get("envelopes").and_then(Value::as_object);
+            for (name, patch) in envelopes.into_iter().flatten() {
+                let path = scene.place.path(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, signing::envelope(&component, patch)).unwrap();
+            }
             std::fs::write(scene.place.path(".ai/tools/t/bad.wasm"), component).unwrap();
         }
         let trust = fixture.parts.get("trust").map_or_else(
