@@ -23,9 +23,10 @@ fn told(error: &KnowledgeStoreError) -> KnowledgeError {
     match error {
         KnowledgeStoreError::NoWord => KnowledgeError::Invalid(message),
         KnowledgeStoreError::Full { .. } => KnowledgeError::Full(message),
-        KnowledgeStoreError::Slow | KnowledgeStoreError::Foreign(_) | KnowledgeStoreError::Sqlite(_) => {
-            KnowledgeError::Unavailable(message)
-        }
+        KnowledgeStoreError::Slow
+        | KnowledgeStoreError::Newer { .. }
+        | KnowledgeStoreError::Foreign(_)
+        | KnowledgeStoreError::Sqlite(_) => KnowledgeError::Unavailable(message),
     }
 }
 

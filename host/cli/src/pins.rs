@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use graph_core::digest::{Digest, DomainHasher};
+use graph_core::format;
 use graph_core::graph::Graph;
 use graph_core::json;
 use graph_core::trust::{KeyId, Standing, TextStanding};
@@ -178,8 +179,10 @@ impl Pins {
 
     /// Reads back what [`Self::text`] wrote.
     pub fn read(text: &str) -> Result<Self> {
-        serde_json::from_str(text)
-            .map_err(|error| Error::integrity(format!("what the run is pinned to cannot be read: {error}")))
+        serde_json::from_str(text).map_err(|error| {
+            let reason = format::reason(text, &error);
+            Error::integrity(format!("what the run is pinned to cannot be read: {reason}"))
+        })
     }
 }
 

@@ -21,6 +21,16 @@ pub enum StorageError {
         /// What can still be read, or how.
         readable: String,
     },
+    /// A later version of this program has written it.
+    #[error("{file} has format version {found}, and this program reads versions up to {supported}: it was left unchanged; use a newer graph-host", file = file.display())]
+    Newer {
+        /// The file, or the folder of files.
+        file: PathBuf,
+        /// Its version.
+        found: u64,
+        /// The latest version that can be read.
+        supported: u64,
+    },
     /// No room.
     #[error("no room left to write {file}; nothing of this write was kept, and everything before it was: free some space and resume", file = file.display())]
     Full {
@@ -57,7 +67,7 @@ impl StorageError {
     /// The code under which a run that meets this ends.
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::Corrupt { .. } => ErrorCode::Integrity,
+            Self::Corrupt { .. } | Self::Newer { .. } => ErrorCode::Integrity,
             Self::Full { .. } | Self::Busy { .. } | Self::NotWritable { .. } | Self::Io { .. } => {
                 ErrorCode::Storage
             }

@@ -24,7 +24,9 @@ const EXCERPT_WORDS: usize = 24;
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 500;
 /// Marks the file as one of these: `ghkn`.
-const APPLICATION_ID: i64 = 0x6768_6b6e;
+pub(crate) const APPLICATION_ID: i64 = 0x6768_6b6e;
+/// The version of the tables (`PRAGMA user_version`). Files from before it was written there have none, and are of version 1.
+pub(crate) const VERSION: i64 = 1;
 
 const SCHEMA: &str = "
 CREATE TABLE entries (
@@ -72,6 +74,16 @@ pub enum KnowledgeStoreError {
         entries: i64,
         /// Bytes that they would have.
         bytes: i64,
+    },
+    /// A later version of this program has written it.
+    #[error(
+        "{file} has format version {found}, and this program reads versions up to {VERSION}: it was left unchanged; use a newer graph-host"
+    )]
+    Newer {
+        /// The file.
+        file: String,
+        /// Its version.
+        found: i64,
     },
     /// The file belongs to something else.
     #[error("{0} is not a file of knowledge: move it away")]
@@ -128,11 +140,17 @@ impl KnowledgeStore {
             let id: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
             let tables: i64 =
                 transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
             match (id, tables) {
+                (APPLICATION_ID, _) if version > VERSION => {
+                    let file = self.path.display().to_string();
+                    return Err(KnowledgeStoreError::Newer { file, found: version });
+                }
                 (APPLICATION_ID, _) => {}
                 (_, 0) => {
                     transaction.execute_batch(SCHEMA)?;
                     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+                    transaction.pragma_update(None, "user_version", VERSION)?;
                 }
                 _ => return Err(KnowledgeStoreError::Foreign(self.path.display().to_string())),
             }
@@ -353,6 +371,24 @@ mod tests {
         }
         assert_eq!(keys("", "fox OR note"), Vec::<String>::new(), "`OR` is a word");
         assert_eq!(store.search("", " *\"' ", 10), Err(KnowledgeStoreError::NoWord));
+    }
+
+    #[test]
+    fn a_file_without_a_version_is_of_version_1_and_a_newer_one_is_refused() {
+        let (_folder, store) = store();
+        store.put("a", "one").unwrap();
+        let set = |version: i64| {
+            Connection::open(&store.path).unwrap().pragma_update(None, "user_version", version).unwrap();
+        };
+        let reopened = || KnowledgeStore::at(&store.path).get("a");
+        set(0);
+        assert_eq!(reopened().unwrap().as_deref(), Some("one"));
+        set(VERSION + 1);
+        let error = reopened().unwrap_err();
+        assert!(matches!(error, KnowledgeStoreError::Newer { found: 2, .. }), "{error}");
+        assert!(error.to_string().ends_with("it was left unchanged; use a newer graph-host"), "{error}");
+        set(VERSION);
+        assert!(reopened().is_ok());
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod run;
 mod sqlite;
 mod store;
 mod upkeep;
+mod versions;
 
 #[cfg(feature = "bench")]
 pub use bare::BareDatabase;
@@ -37,3 +38,4 @@ pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};
 pub use store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted};
 pub use upkeep::{Cut, Freed, Mark};
+pub use versions::{Format, Found};

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::key::{KeyId, Signature, SigningKey, VerifyingKey};
 use super::shown;
 use crate::digest::Digest;
+use crate::format;
 use crate::json::{canonical_string, parse_strict};
 use crate::time::Timestamp;
 
@@ -193,8 +194,10 @@ pub fn read_log(
     for (text, number) in text[..whole].lines().zip(1..) {
         let value = parse_strict(text, 16)
             .map_err(|error| LogError::Malformed { line: number, reason: error.to_string() })?;
-        let line: Line = serde_json::from_value(value)
-            .map_err(|error| LogError::Malformed { line: number, reason: shown(&error.to_string()) })?;
+        let line: Line = serde_json::from_value(value).map_err(|error| LogError::Malformed {
+            line: number,
+            reason: shown(&format::reason(text, &error)),
+        })?;
         if line.number != number || line.previous != end.last {
             return Err(LogError::Chain { line: number });
         }

@@ -11,6 +11,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Signature};
 use serde::{Deserialize, Serialize};
 
+use super::format;
 use super::log::fault;
 use super::store::{FileStore, write_atomic};
 use crate::bounds::{self, LARGEST_READ, RESULTS_BYTES};
@@ -71,6 +72,7 @@ impl FileStore {
         key: &Digest,
         window: &RangeInclusive<Timestamp>,
     ) -> Result<Vec<SignedCacheEntry>, StorageError> {
+        format::check(self.folder())?;
         let mut found: Vec<SignedCacheEntry> = Vec::new();
         let mut bytes = 0;
         each(&self.results_folder().join(key.hex()), |_, text| {

@@ -14,6 +14,7 @@ use graph_core::graph::Durability;
 use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 
+use super::format;
 use super::log::{self, Log, OpenLog, fault};
 use super::owner;
 use crate::bounds::{LARGEST_TEXT, Page};
@@ -101,6 +102,7 @@ impl FileStore {
 
     /// The folders of all runs, in order of creation.
     pub(super) fn places(&self) -> Result<Vec<Place>, StorageError> {
+        format::check(&self.folder)?;
         let folder = self.runs_folder();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -189,7 +191,10 @@ impl FileStore {
             file.lock()?;
             Ok(file)
         };
-        lock().map(|file| FolderLock { _file: file }).map_err(|error| fault(&path, &error))
+        format::check(&self.folder)?;
+        let lock = lock().map(|file| FolderLock { _file: file }).map_err(|error| fault(&path, &error))?;
+        format::stamp(&self.folder)?;
+        Ok(lock)
     }
 
     /// Whether a run can be added; gives the texts that are not kept yet.
@@ -414,6 +419,7 @@ impl CheckpointStore for FileStore {
     }
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
+        format::check(&self.folder)?;
         let path = self.snapshot_path(digest);
         let text = |bytes| String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()));
         match regular::read_up_to(&path, LARGEST_TEXT).and_then(text) {

@@ -19,5 +19,6 @@ mod write;
 mod tests;
 
 pub use open::{Access, OpenError, Options};
+pub(crate) use schema::APPLICATION_ID;
 pub use schema::SCHEMA_VERSION;
 pub use store::SqliteStore;

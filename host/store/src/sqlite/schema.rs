@@ -3,7 +3,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// What marks a file as one of ours, in its header (`PRAGMA application_id`): `GHos` in ASCII.
-pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
+pub(crate) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
 pub const SCHEMA_VERSION: u32 = 6;

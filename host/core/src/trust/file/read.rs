@@ -20,6 +20,7 @@ pub(super) const UNBOUNDED: TaskLimits =
 /// A store, unless a problem is in its way: that is reported.
 pub(super) fn read(root: &Node, problems: &Problems) -> Option<TrustStore> {
     let mut fields = Fields::open(root, "the trust store", problems)?;
+    fields.format_version(1);
     let entries = fields.required("keys").and_then(|keys| keys.list("`keys`", problems));
     let rules = fields.get("require").and_then(|rules| rules.list("`require`", problems));
     fields.finish();

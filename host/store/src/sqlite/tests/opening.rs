@@ -13,6 +13,7 @@ use crate::conformance::sample::{checkpoint, commit, owner, run, segment, update
 use crate::error::{AcquireError, CommitError, StorageError};
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Synchronous, Wanted};
+use crate::versions::{Format, Found};
 
 fn refused(file: &Path, options: Options) -> OpenError {
     SqliteStore::open(file, options).unwrap_err()
@@ -215,6 +216,32 @@ fn what_version_3_wrote_is_read_and_goes_on() {
         commit(&writer, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]")])]);
         assert_eq!(store.values("r", "", &wanted(2)).unwrap().len(), 3);
         assert_eq!(store.history_length("r").unwrap(), 2 + checkpoint("r", 2, vec![]).events);
+    }
+}
+
+#[test]
+fn every_older_version_is_known_read_and_goes_on() {
+    const RUN: &str = "INSERT INTO runs VALUES (7, 'r', 'g', NULL, NULL, 'r', NULL, NULL, NULL, 'running', NULL, 0, 0, NULL, NULL, \
+        zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), 'sync', NULL, 1, 1);
+        INSERT INTO checkpoints (id, run, namespace, sequence, step, first_value, value_count, digest, key, signature, body) \
+        VALUES (1, 7, '', 0, 0, 1, 1, zeroblob(32), zeroblob(32), zeroblob(64), '{}');
+        INSERT INTO channel_values (id, run, namespace, channel, version, segment, json) VALUES (1, 7, '', 'log', 0, 0, '[]');";
+    for version in 1..SCHEMA_VERSION {
+        for options in [Options::default(), read_only()] {
+            let place = Place::new();
+            older(&place, version as usize, RUN);
+            let look = || Format::Runs.look(&place.file()).unwrap();
+            assert_eq!(look(), Found::Version(version.into()));
+            let store = SqliteStore::open(&place.file(), options).unwrap();
+            assert_eq!(look(), Found::Version(SCHEMA_VERSION.into()), "{version}");
+            assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 1, "{version}");
+            let read = store.checkpoint("r", "", At::Latest).unwrap().unwrap();
+            assert_eq!((&*read.body, &read.values[..]), ("{}", &[whole("log", 0, "[]")][..]), "{version}");
+            let writer = place.store();
+            commit(&writer, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")])]);
+            let wanted = [Wanted { channel: "log", base: 0, version: 1 }];
+            assert_eq!(store.values("r", "", &wanted).unwrap().len(), 2, "{version}");
+        }
     }
 }
 
