@@ -9,6 +9,7 @@ mod cached;
 mod cases;
 mod compiling;
 mod edges;
+mod formats;
 mod hooks;
 mod hostile;
 mod interrupted;

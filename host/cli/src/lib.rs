@@ -31,6 +31,7 @@ mod kept;
 pub mod keys;
 mod knowledge;
 pub mod launch;
+pub mod migration;
 pub mod output;
 pub mod pins;
 pub mod precedence;
