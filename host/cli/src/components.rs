@@ -101,7 +101,7 @@ impl AdmitError {
             Self::Find(error @ FindError::Missing { .. }) => Error::not_found(error.to_string())
                 .help("name the folder it lies in with --items DIR, or put it into the project's .ai/tools"),
             Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()),
-            Self::Find(error @ FindError::Outside { .. }) => Error::denied(error.to_string()),
+            Self::Find(error @ (FindError::Outside { .. } | FindError::Misplaced { .. })) => Error::denied(error.to_string()),
             Self::Graph { .. } => Error::invalid(self.to_string())
                 .help("graphs that templates name are those that the manifest permits when a run begins; begin a new run"),
             Self::Refused(error) => error,
@@ -274,6 +274,10 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
         PrepareError::Secret { .. } => Error::denied(error.to_string()).help(
             "check the `secrets` entry of the manifest: `from` names a variable or a file of this machine",
         ),
+        PrepareError::LinkedFolder { target, .. } => Error::denied(error.to_string()).help(format!(
+            "look at where it leads; if that is meant, write `path: {}` in the manifest",
+            crate::output::printable(target)
+        )),
         PrepareError::Folder { source, .. } => {
             let exit =
                 if source.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Denied };

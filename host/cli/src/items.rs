@@ -16,6 +16,7 @@ use crate::context::now;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::home::Home;
+use crate::inside::{self, Kind};
 use crate::installed;
 use crate::output::printable;
 use crate::project::{self, MARK};
@@ -106,6 +107,14 @@ pub enum FindError {
         /// The id that was perhaps meant.
         nearest: Option<String>,
     },
+    /// The way to it below the project's `.ai` is not one of folders and files alone.
+    #[error("`{id}` is not read: {reason}")]
+    Misplaced {
+        /// The id.
+        id: String,
+        /// What is in the way.
+        reason: String,
+    },
     /// It is a link to something that lies elsewhere.
     #[error("`{id}` is not read: {file} leads out of {folder}")]
     Outside {
@@ -179,7 +188,11 @@ impl Places {
         Ok(match file.path.extension() {
             Some(extension) if extension == "wasm" => {
                 let envelope = envelope_path(&file.path);
-                Found::Component { envelope: envelope.is_file().then_some(envelope), path: file.path }
+                let is_there = match (file.space, fs::symlink_metadata(&envelope)) {
+                    (Space::Project, found) => found.is_ok_and(|found| found.is_file()),
+                    _ => envelope.is_file(),
+                };
+                Found::Component { envelope: is_there.then_some(envelope), path: file.path }
             }
             _ => Found::Graph { path: file.path },
         })
@@ -194,7 +207,15 @@ impl Places {
         for (space, folder) in self.folders(item_type) {
             for extension in extensions(item_type) {
                 let path = folder.join(format!("{id}.{extension}"));
-                if path.is_file() {
+                let is_there = match space {
+                    Space::Project => {
+                        in_project(&folder, &[id, ".", extension].concat()).map_err(|error| {
+                            FindError::Misplaced { id: id.to_owned(), reason: error.message().to_owned() }
+                        })?
+                    }
+                    _ => path.is_file(),
+                };
+                if is_there {
                     if item_type != ItemType::Tool && !stays_in(&path, &folder) {
                         let (file, folder) = (project::shown(&path), project::shown(&folder));
                         return Err(FindError::Outside { id: id.to_owned(), file, folder });
@@ -218,7 +239,11 @@ impl Places {
         let mut found: BTreeMap<String, ItemFile> = BTreeMap::new();
         for (space, folder) in self.folders(item_type) {
             let mut files = Vec::new();
-            list_below(&folder, "", 0, extensions(item_type), &mut files);
+            // What a link in a project leads to is not the project's.
+            let follows = space != Space::Project;
+            if follows || in_project(&folder, "").is_ok() {
+                list_below(&folder, "", 0, (extensions(item_type), follows), &mut files);
+            }
             files.retain(|(_, path)| item_type == ItemType::Tool || stays_in(path, &folder));
             for (id, path) in files {
                 found.entry(id.clone()).or_insert(ItemFile { id, path, space });
@@ -240,6 +265,19 @@ impl Places {
     }
 }
 
+/// Whether there is a file at this path below a folder of a project's items, and no link on the way from `.ai` on.
+fn in_project(folder: &Path, file: &str) -> Result<bool> {
+    let (Some(project), Some(kind)) =
+        (folder.ancestors().nth(2), folder.file_name().and_then(|name| name.to_str()))
+    else {
+        return Ok(false);
+    };
+    let names: Vec<&str> =
+        std::iter::once(kind).chain(file.split('/').filter(|name| !name.is_empty())).collect();
+    let kind = if names.len() > 1 { Kind::File } else { Kind::Folder };
+    inside::path(project, &names, kind).map(|path| path.exists())
+}
+
 /// Whether a file lies below a folder, wherever links lead: a text is shown to whoever may load it, so a project that a
 /// stranger made must not name files outside of it.
 fn stays_in(path: &Path, folder: &Path) -> bool {
@@ -255,7 +293,7 @@ fn list_below(
     folder: &Path,
     prefix: &str,
     depth: usize,
-    extensions: &[&str],
+    (extensions, follows): (&[&str], bool),
     files: &mut Vec<(String, PathBuf)>,
 ) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -274,9 +312,11 @@ fn list_below(
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
             if depth < DEEPEST && is_id(&name) {
-                list_below(&path, &format!("{prefix}{name}/"), depth + 1, extensions, files);
+                list_below(&path, &format!("{prefix}{name}/"), depth + 1, (extensions, follows), files);
             }
-        } else if rank(&path).is_some() && path.is_file() {
+        } else if rank(&path).is_some()
+            && (entry.file_type().is_ok_and(|kind| kind.is_file()) || (follows && path.is_file()))
+        {
             let id = format!("{prefix}{name}");
             if is_id(&id) {
                 files.push((id, path));

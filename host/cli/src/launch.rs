@@ -197,6 +197,8 @@ pub fn read_manifest(path: &Path, context: &Context) -> Result<Manifest> {
 fn parse_manifest(path: &Path, text: &str) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
     let absolute = absolute(path);
     let base = absolute.parent().unwrap_or(Path::new("/"));
+    // Who names a manifest names the folder that it lies in, links and all; what it grants is named in it.
+    let base = &std::fs::canonicalize(base).unwrap_or_else(|_| base.to_path_buf());
     let base = base.to_str().ok_or_else(|| {
         Error::usage(format!(
             "the folder of the manifest {} has a name that is not text in UTF-8",
@@ -394,7 +396,7 @@ pub(crate) fn drive_with(
 ) -> Result<Driver> {
     let executor = ComponentExecutor::new(components, plan, context.output, quiet);
     let project = crate::project::of_current_folder()?;
-    let executor = Arc::new(executor.keeping(Arc::clone(&store)).with_knowledge_of(&project));
+    let executor = Arc::new(executor.keeping(Arc::clone(&store)).with_knowledge_of(&project, &context.home));
     let parts =
         Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
     Driver::new(walker, run, parts).map_err(|error| {

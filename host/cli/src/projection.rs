@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::write_atomic;
-use crate::project::MARK;
+use crate::inside::{self, Kind};
 use crate::runs;
 
 /// The items that a host signs with its identity key, and is believed for.
@@ -24,14 +24,14 @@ pub const ITEMS: &str = "graphs/*";
 /// Writes knowledge items of runs.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    knowledge: PathBuf,
+    project: PathBuf,
     key: SigningKey,
 }
 
 impl Projection {
     /// Into the knowledge of a project, signed with the host's identity.
     pub fn new(project: &Path, key: SigningKey) -> Self {
-        Self { knowledge: project.join(MARK).join("knowledge"), key }
+        Self { project: project.to_path_buf(), key }
     }
 
     /// Writes the item of a run as it is now, if it is time to.
@@ -50,9 +50,9 @@ impl Projection {
         let id = item_id(&row);
         let text = text(store, &row, &checkpoint, status, &id)?;
         let signed = sign_text(&id, &text, CommentMark::Angle, &self.key, now());
-        let path = self.knowledge.join(format!("{id}.md"));
-        let folder = path.parent().unwrap_or(&self.knowledge);
-        std::fs::create_dir_all(folder).map_err(|error| Error::write("the folder", folder, &error))?;
+        let names = names(&id);
+        inside::folder(&self.project, &names[..names.len().saturating_sub(1)])?;
+        let path = file(&self.project, &id)?;
         write_atomic(&path, signed.as_bytes(), false)
             .map_err(|error| Error::write("the knowledge item", &path, &error))
     }
@@ -61,7 +61,19 @@ impl Projection {
 /// Removes the item of a run that is gone, where there is one.
 pub fn remove(project: &Path, row: &RunRow) {
     // A copy that cannot be removed says what the run had come to.
-    let _ = std::fs::remove_file(project.join(MARK).join("knowledge").join(format!("{}.md", item_id(row))));
+    if let Ok(path) = file(project, &item_id(row)) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// The names on the way from `.ai` to an item, without the extension of the last one.
+fn names(id: &str) -> Vec<&str> {
+    std::iter::once("knowledge").chain(id.split('/')).collect()
+}
+
+/// The file of an item. Links on the way are not followed.
+fn file(project: &Path, id: &str) -> Result<PathBuf> {
+    inside::path(project, &names(&format!("{id}.md")), Kind::File)
 }
 
 /// The item's id: the graph's may hold characters that ids of items do not have.

@@ -1,18 +1,18 @@
 //! The stores of a project: a database, and a folder of files. A run lies in the one that it was begun in.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::time::Timestamp;
-use graph_core::trust::SigningKey;
 use graph_store::{CheckpointStore, FileStore, MemoryStore, ResolveError, RunFilter, RunRow};
 
 use crate::error::{Error, Result};
+use crate::home::Home;
 use crate::output::Output;
-use crate::project::{self, MARK};
 use crate::projection::Projection;
 use crate::runs;
+use crate::state::{self, OwnState};
 
 /// Where a run is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -26,29 +26,25 @@ pub enum StoreKind {
     Memory,
 }
 
-/// The folder of the runs of a project that are kept as files.
-pub fn folder(project: &Path) -> PathBuf {
-    project.join(MARK).join("state").join("files")
-}
-
 /// Whether a project has runs in any store.
-pub fn any(project: &Path) -> bool {
-    project::database(project).exists() || FileStore::at(&folder(project)).exists()
+pub fn any(project: &Path) -> Result<bool> {
+    Ok(state::database(project)?.exists() || FileStore::at(&state::files(project)?).exists())
 }
 
 /// A store for a run that begins or goes on.
 pub fn open(
     project: &Path,
     kind: StoreKind,
-    key: SigningKey,
+    home: &Home,
     output: Output,
 ) -> Result<Arc<dyn CheckpointStore>> {
     Ok(match kind {
-        StoreKind::Sqlite => runs::open(project)?,
+        StoreKind::Sqlite => runs::open(&OwnState::open(project, home)?)?,
         StoreKind::Memory => Arc::new(MemoryStore::new()),
         StoreKind::File => {
-            let projection = Projection::new(project, key);
-            let store = FileStore::at(&folder(project)).notifying(Arc::new(move |store, run| {
+            let files = OwnState::open(project, home)?.files()?;
+            let projection = Projection::new(project, home.identity()?);
+            let store = FileStore::at(&files).notifying(Arc::new(move |store, run| {
                 if let Err(error) = projection.write(store, run) {
                     output.warn(format_args!("the knowledge item of run {run} is not up to date: {error}"));
                 }
@@ -68,9 +64,9 @@ impl Stores {
     /// Those that are there; none at all is an error.
     pub fn to_read(project: &Path) -> Result<Self> {
         let mut stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)> = Vec::new();
-        let files = FileStore::at(&folder(project));
+        let files = FileStore::at(&state::files(project)?);
         // Where there is neither, the error is that of the database.
-        if project::database(project).exists() || !files.exists() {
+        if state::database(project)?.exists() || !files.exists() {
             stores.push((StoreKind::Sqlite, runs::open_to_read(project)?));
         }
         if files.exists() {

@@ -74,7 +74,7 @@ impl TextError {
             Self::Find(FindError::Missing { .. }) => Error::not_found(message)
                 .help("put it into the project's .ai folder, or name the folder it lies in with --items DIR"),
             Self::Find(FindError::Malformed(_)) => Error::invalid(message),
-            Self::Find(FindError::Outside { .. }) => Error::denied(message),
+            Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => Error::denied(message),
             Self::Unread(error) => error,
             Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(
                 "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line it is used as unsigned",
@@ -90,7 +90,9 @@ impl TextError {
     /// The failure of a task that uses the item.
     pub fn into_failure(self) -> Failure {
         let category = match self {
-            Self::Refused { .. } | Self::Find(FindError::Outside { .. }) => Category::Denied,
+            Self::Refused { .. } | Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => {
+                Category::Denied
+            }
             _ => Category::Permanent,
         };
         Failure::new(category, self.to_string())

@@ -161,7 +161,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
 
     let telemetry = args.observe.telemetry()?;
     let home = home(&args, detach)?;
-    let store = stores::open(&home, args.store, context.home.identity()?, output)?;
+    let store = stores::open(&home, args.store, &context.home, output)?;
     let start = Start {
         inputs,
         run_id: args.run_id,

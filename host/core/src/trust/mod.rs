@@ -6,6 +6,7 @@ mod dsse;
 mod file;
 mod key;
 mod log;
+mod marker;
 mod requirement;
 mod rotation;
 mod statement;
@@ -20,6 +21,7 @@ pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
 pub use file::{EditError, Successor};
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
 pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_log};
+pub use marker::{MarkerError, STATE_MARKER_TYPE, StateMarker};
 pub use requirement::{Requirement, TooFew};
 pub use rotation::{ROTATION_TYPE, Rotation, RotationError};
 pub use statement::{

@@ -9,8 +9,8 @@ use graph_host::exit::Exit;
 use graph_host::gc::{Cached, Policy, Report, collect};
 use graph_host::output::printable;
 use graph_host::report::{counted, one_line};
-use graph_host::stores;
-use graph_host::{project, runs};
+use graph_host::runs;
+use graph_host::state::{self, OwnState};
 use graph_store::FileStore;
 
 use super::span::parse_span;
@@ -61,14 +61,14 @@ impl From<Which> for Cached {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let files = FileStore::at(&stores::folder(project));
+    let files = FileStore::at(&state::files(project)?);
     // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
-    let database = if project::database(project).exists() || !files.exists() {
+    let is_there = state::database(project)?.exists();
+    if !is_there && !files.exists() {
         drop(runs::open_to_read(project)?);
-        Some(runs::open(project)?)
-    } else {
-        None
-    };
+    }
+    let own = OwnState::open(project, &context.home)?;
+    let database = is_there.then(|| runs::open(&own)).transpose()?;
     let policy = Policy {
         older_than: args.older_than,
         keep: args.keep,
