@@ -29,6 +29,7 @@ mod server;
 mod sessions;
 mod shared;
 mod stores;
+mod strangers;
 mod streams;
 mod telemetry;
 mod travel;
