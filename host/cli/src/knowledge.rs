@@ -23,9 +23,12 @@ fn told(error: &KnowledgeStoreError) -> KnowledgeError {
     match error {
         KnowledgeStoreError::NoWord => KnowledgeError::Invalid(message),
         KnowledgeStoreError::Full { .. } => KnowledgeError::Full(message),
-        KnowledgeStoreError::Slow | KnowledgeStoreError::Foreign(_) | KnowledgeStoreError::Sqlite(_) => {
-            KnowledgeError::Unavailable(message)
-        }
+        KnowledgeStoreError::Slow
+        | KnowledgeStoreError::Late
+        | KnowledgeStoreError::Altered(_)
+        | KnowledgeStoreError::Place(_)
+        | KnowledgeStoreError::Foreign(_)
+        | KnowledgeStoreError::Sqlite(_) => KnowledgeError::Unavailable(message),
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use graph_core::graph::Durability;
+use graph_core::id::{IdError, RunId};
 use graph_core::record::{Checkpoint, Record, Status};
 use graph_core::trust::{CommentMark, SigningKey, sign_text};
 use graph_store::{At, CheckpointStore, RunRow};
@@ -47,7 +48,7 @@ impl Projection {
             Ok(_) => return Err(Error::integrity("the newest checkpoint is something else")),
             Err(error) => return Err(Error::integrity(error.to_string())),
         };
-        let id = item_id(&row);
+        let id = item_id(&row, &RunId::parse(&row.run_id).map_err(|error| no_id(&row, &error))?);
         let text = text(store, &row, &checkpoint, status, &id)?;
         let signed = sign_text(&id, &text, CommentMark::Angle, &self.key, now());
         let path = self.knowledge.join(format!("{id}.md"));
@@ -58,14 +59,33 @@ impl Projection {
     }
 }
 
+/// A row has an id that names no run.
+fn no_id(row: &RunRow, error: &IdError) -> Error {
+    Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id))
+}
+
 /// Removes the item of a run that is gone, where there is one.
 pub fn remove(project: &Path, row: &RunRow) {
-    // A copy that cannot be removed says what the run had come to.
-    let _ = std::fs::remove_file(project.join(MARK).join("knowledge").join(format!("{}.md", item_id(row))));
+    let Ok(run) = RunId::parse(&row.run_id) else { return };
+    let knowledge = project.join(MARK).join("knowledge");
+    let path = knowledge.join(format!("{}.md", item_id(row, &run)));
+    // A stranger's project may have links on the way: nothing is removed that lies elsewhere.
+    let within = |folder: &Path| {
+        Some(
+            folder
+                .canonicalize()
+                .ok()?
+                .starts_with(project.canonicalize().ok()?.join(MARK).join("knowledge")),
+        )
+    };
+    if path.parent().and_then(within) == Some(true) {
+        // A copy that cannot be removed says what the run had come to.
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 /// The item's id: the graph's may hold characters that ids of items do not have.
-fn item_id(row: &RunRow) -> String {
+fn item_id(row: &RunRow, run: &RunId) -> String {
     let graph: Vec<String> = row
         .graph_id
         .split('/')
@@ -76,7 +96,7 @@ fn item_id(row: &RunRow) -> String {
         })
         .filter(|part| !part.is_empty())
         .collect();
-    format!("graphs/{}/{}", graph.join("/"), row.run_id)
+    format!("graphs/{}/{}", graph.join("/"), run)
 }
 
 /// The status as the newest record tells it.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_store::{CheckpointStore, FileStore, MemoryStore, ResolveError, RunFilter, RunRow};
+use graph_store::{
+    CheckpointStore, FileStore, Listed, MemoryStore, ResolveError, RunFilter, RunRow, StorageError,
+};
 
 use crate::error::{Error, Result};
 use crate::output::Output;
@@ -111,16 +113,38 @@ impl Stores {
     }
 
     /// Goes through the rows of runs with the stores that they lie in, the newest first, without their results and errors.
-    /// They are read page by page.
+    /// They are read page by page. Where some cannot be read, that is the error, once all others were visited.
     pub fn each(
         &self,
         filter: &RunFilter,
-        mut visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+        visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
     ) -> Result<()> {
+        match self.each_readable(filter, visit)?.into_iter().next() {
+            Some(refused) => Err(refused.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, and gives what was found in place of rows.
+    pub fn each_readable(
+        &self,
+        filter: &RunFilter,
+        visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<Vec<StorageError>> {
         let mut pages = Vec::new();
         for (_, store) in &self.stores {
-            pages.push(Pages { store: &**store, filter: filter.clone(), page: VecDeque::new() });
+            let (page, refused) = (VecDeque::new(), Vec::new());
+            pages.push(Pages { store: &**store, filter: filter.clone(), page, refused });
         }
+        Self::visit_pages(filter, &mut pages, visit)?;
+        Ok(pages.into_iter().flat_map(|pages| pages.refused).collect())
+    }
+
+    fn visit_pages(
+        filter: &RunFilter,
+        pages: &mut [Pages<'_>],
+        mut visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<()> {
         for _ in 0..filter.limit.unwrap_or(usize::MAX) {
             // Each store has an order of its own: between them the clock decides.
             let mut newest: Option<(usize, Timestamp)> = None;
@@ -149,6 +173,8 @@ struct Pages<'s> {
     store: &'s dyn CheckpointStore,
     filter: RunFilter,
     page: VecDeque<RunRow>,
+    /// What was found in place of rows.
+    refused: Vec<StorageError>,
 }
 
 impl Pages<'_> {
@@ -156,7 +182,14 @@ impl Pages<'_> {
     fn created(&mut self) -> Result<Option<Timestamp>> {
         if self.page.is_empty() {
             let limit = self.filter.limit.map_or(PAGE, |limit| limit.min(PAGE));
-            self.page = self.store.runs(&RunFilter { limit: Some(limit), ..self.filter.clone() })?.into();
+            let listed = self.store.list(&RunFilter { limit: Some(limit), ..self.filter.clone() })?;
+            self.page = listed.rows.into();
+            // The next page begins after a row that can be read, and so may come upon the same ones again.
+            for refused in listed.refused {
+                if self.refused.len() < Listed::MOST_REFUSED && !self.refused.contains(&refused) {
+                    self.refused.push(refused);
+                }
+            }
             match self.page.back() {
                 Some(last) => self.filter.before = Some(last.run_id.clone()),
                 None => return Ok(None),

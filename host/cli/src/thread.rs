@@ -28,8 +28,8 @@ pub struct Thread {
 impl Thread {
     /// The folder of a run of a project. An id that is not a plain file name is represented by its digest.
     pub fn of(project: &Path, run: &str) -> Self {
-        let name = match graph_core::id::check_run_id(run) {
-            Ok(()) => run.to_owned(),
+        let name = match graph_core::id::RunId::parse(run) {
+            Ok(run) => run.to_string(),
             Err(_) => Digest::of_bytes(run.as_bytes()).hex(),
         };
         Self { folder: project.join(MARK).join("threads").join(name) }

@@ -15,6 +15,7 @@ use super::log::fault;
 use super::store::{FileStore, write_atomic};
 use crate::bounds::{self, LARGEST_READ, RESULTS_BYTES};
 use crate::error::StorageError;
+use crate::names;
 use crate::regular;
 use crate::upkeep::Freed;
 
@@ -76,6 +77,10 @@ impl FileStore {
         each(&self.results_folder().join(key.hex()), |_, text| {
             // What cannot be read is as good as none.
             let Ok(kept) = serde_json::from_str::<Kept>(text) else { return Ok(()) };
+            if names::run_id("run", &kept.run).is_err() || names::name("namespace", &kept.namespace).is_err()
+            {
+                return Ok(());
+            }
             if window.contains(&kept.at) {
                 bytes += bounds::length(&kept.body);
                 found.push(SignedCacheEntry {

@@ -89,10 +89,14 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     if files.exists() {
         report.add(collect(&files, project, policy, &context.home)?);
     }
+    for refused in &report.refused {
+        context.output.warn(printable(refused));
+    }
+    let exit = if report.refused.is_empty() { Exit::Ok } else { Exit::Integrity };
     if context.output.is_json() {
         let document = serde_json::to_value(&report).unwrap_or_default();
         context.output.document(&document)?;
-        return Ok(Exit::Ok);
+        return Ok(exit);
     }
     let verb = if report.dry_run { "would remove" } else { "removed" };
     for run in &report.removed {
@@ -123,7 +127,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     for left in &report.left {
         context.output.note(printable(left));
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }
 
 fn size(bytes: u64) -> String {
