@@ -147,11 +147,15 @@ fn what_is_too_large_in_a_strangers_database_is_refused() {
         ("UPDATE checkpoints SET body = zeroblob(900000000) WHERE sequence = 3", "runs verify r"),
         ("UPDATE runs SET result = zeroblob(900000000)", "runs show r --json"),
     ];
-    // A stranger's tables take anything anywhere.
-    let loosen = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '');";
+    // For a moment the tables take anything anywhere.
+    let loosen = "PRAGMA writable_schema = ON; CREATE TABLE kept AS SELECT name, sql FROM sqlite_schema; \
+                  UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '');";
+    let tighten = "PRAGMA writable_schema = ON; \
+                   UPDATE sqlite_schema SET sql = (SELECT sql FROM kept WHERE kept.name = sqlite_schema.name); \
+                   DROP TABLE kept;";
     for (statement, command) in statements {
         let script = format!(
-            "import sqlite3, sys\nfor statements in [{loosen:?}, {statement:?}]:\n con = sqlite3.connect(sys.argv[1])\n \
+            "import sqlite3, sys\nfor statements in [{loosen:?}, {statement:?}, {tighten:?}]:\n con = sqlite3.connect(sys.argv[1])\n \
              con.executescript(statements)\n con.commit()\n con.close()"
         );
         let changed = Command::new("python3").args(["-c", &script]).arg(&database).status().unwrap();
