@@ -441,22 +441,22 @@ fn pipe(place: &Place, name: &str) {
 #[test]
 fn pipes_in_a_project_are_not_waited_for() {
     const ROWS: [(&str, &str, &str, i32); 13] = [
-        (".ai/hooks.yaml", "run good.yaml", "hooks.yaml is not a regular file", 2),
-        (".ai/state/runs.db", "run good.yaml", "runs.db is not a regular file", 10),
+        (".ai/hooks.yaml", "run good.yaml", "hooks.yaml is not a regular file", 10),
+        (".ai/state/runs.db", "run good.yaml", "is not this host's", 8),
         (".ai/state/runs.db", "runs list", "runs.db is not a regular file", 10),
         (".ai/state/runs.db", "doctor", "runs.db is not a regular file", 10),
-        (".ai/state/files/lock", "run good.yaml --store file", "it is not a regular file", 10),
+        (".ai/state/files/lock", "run good.yaml --store file", "is not this host's", 8),
         (".ai/state/files/runs/0000000001-x/log", "runs list", "it is not a regular file", 10),
         (".ai/state/runs/x.lock", "run good.yaml --run-id x", "it is not a regular file", 10),
         (
             ".ai/threads/x/output.log",
             "run good.yaml --run-id x --detach",
             "output.log is not a regular file",
-            2,
+            10,
         ),
         ("layout/oci-layout", "search oci-layout:layout", "it is not a file", 8),
-        (".ai/tools/t/x.yaml", "run t/x", "there is no item `t/x`", 9),
-        (".ai/tools/t/x.wasm", "inspect t/x", "there is no item `t/x`", 9),
+        (".ai/tools/t/x.yaml", "run t/x", "x.yaml is not a regular file", 9),
+        (".ai/tools/t/x.wasm", "inspect t/x", "x.wasm is not a regular file", 9),
         ("cases/x.case.yaml", "test cases", "there is no file that ends in `.case.yaml`", 9),
         ("graph.yaml", "test named.case.yaml", "graph.yaml is not a regular file", 5),
     ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use graph_core::trust::VerifiedComponent;
+use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_engine::{
     CacheStatus, CompileError, CompileLimits, CompileObserver, Compiler, Engine, EngineConfig, LoadError,
 };
@@ -21,7 +21,8 @@ fn load(program: PathBuf, limits: CompileLimits, bytes: &[u8]) -> Result<(), Loa
         concurrency: Some(1),
         ..EngineConfig::default()
     };
-    let component = VerifiedComponent::under_development(bytes.into(), "t/c").unwrap();
+    let component =
+        VerifiedComponent::under_development(bytes.into(), "t/c", &TrustStore::default()).unwrap();
     Engine::new(config).unwrap().load(&component).map(|_| ())
 }
 
@@ -102,7 +103,8 @@ impl CompileObserver for Told {
 fn what_takes_long_is_told_once_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let told = Arc::new(Told::default());
-    let component = VerifiedComponent::under_development(slow().into(), "t/c").unwrap();
+    let component =
+        VerifiedComponent::under_development(slow().into(), "t/c", &TrustStore::default()).unwrap();
     let load = |cache: &Path| {
         let config = EngineConfig {
             cache_dir: Some(cache.to_owned()),

@@ -13,7 +13,7 @@ mod registry;
 mod shown;
 mod signing;
 mod table;
-mod watch;
+pub(crate) mod watch;
 
 use std::sync::Mutex;
 use std::time::Instant;

@@ -71,7 +71,8 @@ fn measured(command: &mut Command) -> (i32, String, u64) {
 #[cfg(target_os = "linux")]
 fn no_command_takes_memory_for_a_whole_history() {
     for store in ["sqlite", "file"] {
-        let (short, long) = (place(100, store), place(8_000, store));
+        // A shorter history does not fill what is read at one time.
+        let (short, long) = (place(1_000, store), place(8_000, store));
         for command in COMMANDS {
             let of = |place: &Place| {
                 let (code, told, peak) = measured(&mut place.command(command));
@@ -81,7 +82,7 @@ fn no_command_takes_memory_for_a_whole_history() {
             let (short, long) = (of(&short), of(&long));
             assert!(
                 long < short + SLACK,
-                "{store} {command:?}: {short} bytes for 100 steps, {long} for 8,000"
+                "{store} {command:?}: {short} bytes for 1,000 steps, {long} for 8,000"
             );
         }
     }
@@ -147,11 +148,15 @@ fn what_is_too_large_in_a_strangers_database_is_refused() {
         ("UPDATE checkpoints SET body = zeroblob(900000000) WHERE sequence = 3", "runs verify r"),
         ("UPDATE runs SET result = zeroblob(900000000)", "runs show r --json"),
     ];
-    // A stranger's tables take anything anywhere.
-    let loosen = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '');";
+    // For a moment the tables take anything anywhere.
+    let loosen = "PRAGMA writable_schema = ON; CREATE TABLE kept AS SELECT name, sql FROM sqlite_master; \
+                  UPDATE sqlite_master SET sql = replace(sql, 'STRICT', '');";
+    let tighten = "PRAGMA writable_schema = ON; \
+                   UPDATE sqlite_master SET sql = (SELECT sql FROM kept WHERE kept.name = sqlite_master.name); \
+                   DROP TABLE kept;";
     for (statement, command) in statements {
         let script = format!(
-            "import sqlite3, sys\nfor statements in [{loosen:?}, {statement:?}]:\n con = sqlite3.connect(sys.argv[1])\n \
+            "import sqlite3, sys\nfor statements in [{loosen:?}, {statement:?}, {tighten:?}]:\n con = sqlite3.connect(sys.argv[1])\n \
              con.executescript(statements)\n con.commit()\n con.close()"
         );
         let changed = Command::new("python3").args(["-c", &script]).arg(&database).status().unwrap();

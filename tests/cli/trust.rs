@@ -245,6 +245,9 @@ fn the_host_has_another_identity_and_its_old_runs_stay() {
     // With its private half gone, a run can be verified and shown, and not continued.
     std::fs::remove_dir_all(place.path("home/identities")).unwrap();
     assert_eq!(place.json(&["runs", "verify", "b"]).1, 8, "nobody knows the old key any more");
+    // Nor whose the state folder is, until its user says so.
+    assert_eq!(place.json(&["resume", "c", "--answer", "yes"]).1, 8);
+    assert_eq!(place.json(&["runs", "adopt"]).1, 0);
     let (second, _) = place.json(&["keys", "rotate-host", "--destroy"]);
     assert_eq!((&second["old_id"], &second["destroyed"]), (&rotated["id"], &json!(true)));
     assert_eq!(place.json(&["runs", "verify", "c"]).1, 0);
@@ -316,4 +319,124 @@ fn what_was_accepted_is_logged_and_an_edited_log_is_noticed() {
     }
     std::fs::write(&file, whole).unwrap();
     assert_eq!(place.run(&["trust", "log", "--verify"]).code, 0);
+}
+
+/// At a terminal, with one line typed: the exit code, and what was printed.
+fn typed(place: &Place, args: &[&str], line: &str) -> (i32, String) {
+    let script = "import os, pty, sys\n\
+        child, terminal = pty.fork()\n\
+        if child == 0: os.execv(sys.argv[2], sys.argv[2:])\n\
+        os.write(terminal, (sys.argv[1] + '\\n').encode())\n\
+        shown = b''\n\
+        try:\n    \
+            while part := os.read(terminal, 4096): shown += part\n\
+        except OSError: pass\n\
+        print(shown.decode())\n\
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))";
+    let plain = place.command(args);
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", script, line]).arg(plain.get_program()).args(plain.get_args());
+    command
+        .current_dir(place.path(""))
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_revocation_asks_about_the_keys_that_follow() {
+    let place = signed();
+    trust(&place, "one", &[]);
+    for (old, new) in [("one", "next"), ("next", "last")] {
+        ok(&place.run(&["keys", "rotate", old, new]));
+        let statement = format!("home/keys/{new}.rotation.json");
+        ok(&place.run(&["trust", "rotate", &statement, "--name", new]));
+    }
+    let standing = |name: &str| {
+        let (listed, _) = place.json(&["trust", "list"]);
+        let keys = listed["keys"].as_array().unwrap();
+        keys.iter().find(|key| key["name"] == name).unwrap_or_else(|| panic!("{listed}"))["standing"].clone()
+    };
+    let standings = || ["one", "next", "last"].map(standing);
+    let (refused, code) = place.json(&["trust", "revoke", "one"]);
+    assert_eq!(code, 2, "{refused}");
+    assert!(message(&refused).contains("`next` (") && message(&refused).contains("`last` ("), "{refused}");
+    let help = refused["error"]["help"].as_str().unwrap();
+    for typed in ["trust revoke one --with-successors", "trust revoke one --yes"] {
+        assert!(help.contains(typed), "{refused}");
+    }
+    assert_eq!(standings(), ["valid"; 3]);
+    let (code, shown) = typed(&place, &["trust", "revoke", "one"], "");
+    assert_eq!((code, standings()), (2, ["valid"; 3].map(Value::from)), "{shown}");
+    assert!(shown.contains("Revoke them too?"), "{shown}");
+    let (code, shown) = typed(&place, &["trust", "revoke", "one"], "no");
+    assert_eq!((code, standings()), (0, ["revoked", "valid", "valid"].map(Value::from)), "{shown}");
+    assert!(shown.contains("still trusted, on the word of the revoked key"), "{shown}");
+    let (kept, _) = place.json(&["trust", "revoke", "one", "--yes"]);
+    assert_eq!(kept["successors_kept"].as_array().map(Vec::len), Some(2), "{kept}");
+    let (revoked, code) = place.json(&["trust", "revoke", "next", "--with-successors"]);
+    assert_eq!((code, &revoked["successors_revoked"][0]["name"]), (0, &json!("last")), "{revoked}");
+    assert_eq!(standings(), ["revoked"; 3]);
+    let (log, _) = place.json(&["trust", "log"]);
+    let revoked = log["entries"].as_array().unwrap().iter().filter(|entry| entry["event"] == "key_revoked");
+    let names: Vec<_> = revoked.map(|entry| entry["item"].as_str().unwrap()).collect();
+    assert_eq!(names, ["one", "last", "next"], "{log}");
+    // Nobody is left to ask about.
+    ok(&place.run(&["trust", "revoke", "one", "--since", "2026-01-02"]));
+}
+
+#[test]
+fn a_log_that_a_kill_left_without_its_head_is_repaired() {
+    let place = signed();
+    let head = place.path("home/trust.log.head");
+    // `trust add steady` was the first command: as a process left it that was killed before it wrote the head.
+    std::fs::remove_file(&head).unwrap();
+    let before = place.read("home/trust.log");
+    for args in [&["trust", "add", "one", "--key", "one", "--items", "t/*"][..], &["trust", "log"]] {
+        let (refused, code) = place.json(args);
+        assert_eq!(code, 8, "{refused}");
+        assert!(refused["error"]["help"].as_str().unwrap().contains("graph-host trust repair"), "{refused}");
+    }
+    let (repaired, code) = place.json(&["trust", "repair"]);
+    assert_eq!((code, &repaired["repaired"], &repaired["lines"]), (0, &json!(true), &json!(1)), "{repaired}");
+    assert!(place.read("home/trust.log").starts_with(&before));
+    let (log, _) = place.json(&["trust", "log"]);
+    assert_eq!(log["entries"][1]["event"], "head_restored", "{log}");
+    trust(&place, "one", &[]);
+    assert_eq!(run(&place, "r").1, 6);
+    let again = place.run(&["trust", "repair"]);
+    assert!(again.code == 0 && again.stdout.contains("there is nothing to repair"), "{}", again.shown());
+    // It is no way around the check: neither lines that are gone come to be forgotten, nor others to be believed.
+    let whole = place.read("home/trust.log");
+    let cut: String = whole.lines().take(2).flat_map(|line| [line, "\n"]).collect();
+    for damaged in [cut, whole.replacen("\"steady\"", "\"stesdy\"", 1)] {
+        place.write("home/trust.log", &damaged);
+        let (refused, code) = place.json(&["trust", "repair"]);
+        assert_eq!(code, 8, "{refused}");
+        assert_eq!(place.read("home/trust.log"), damaged);
+    }
+    place.write("home/trust.log", &whole);
+    std::fs::remove_file(&head).unwrap();
+    let (refused, code) = place.json(&["trust", "repair"]);
+    assert_eq!(code, 8, "{refused}");
+    assert!(message(&refused).contains("more lines than one command writes") && !head.exists(), "{refused}");
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_by_the_next_command() {
+    let place = signed();
+    let left = |folder: &str| place.path(&format!("home{folder}/.graph-host-aBcDe1.tmp"));
+    std::fs::create_dir_all(place.path("home/identities")).unwrap();
+    for folder in ["", "/keys", "/identities"] {
+        std::fs::write(left(folder), "-----BEGIN PRIVATE KEY-----").unwrap();
+    }
+    let other = place.path("home/keys/.graph-host-notes.tmp.txt");
+    std::fs::write(&other, "mine").unwrap();
+    std::fs::remove_file(place.path("home/keys/one.pub.pem")).unwrap();
+    ok(&place.run(&["keys", "list"]));
+    for folder in ["", "/keys", "/identities"] {
+        assert!(!left(folder).exists(), "{folder}");
+    }
+    assert!(other.exists());
+    assert!(place.read("home/keys/one.pub.pem").contains("PUBLIC KEY"), "computed from the private half");
 }

@@ -23,7 +23,7 @@ use graph_core::graph::Graph;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::time::Timestamp;
-use graph_core::trust::{SigningKey, VerifiedComponent};
+use graph_core::trust::{SigningKey, TrustStore, VerifiedComponent};
 use graph_core::walker::{Event, Identity, RunTree, Setup, TaskReport, TaskSpec};
 use graph_engine::bare::BareCall;
 use graph_engine::{Call, Engine, EngineConfig, PreparedNode};
@@ -78,7 +78,8 @@ fn prepare(root: &Path, folder: &Path) -> Result<PreparedNode> {
     let engine =
         Engine::new(EngineConfig { cache_dir: Some(folder.join("cache")), ..EngineConfig::default() })?;
     let bytes = std::fs::read(root.join("examples/nodes/.ai/tools/examples/testkit.wasm"))?;
-    let component = VerifiedComponent::under_development(bytes.into(), "examples/testkit")?;
+    let component =
+        VerifiedComponent::under_development(bytes.into(), "examples/testkit", &TrustStore::default())?;
     let loaded = engine.load(&component)?;
     Ok(engine.prepare(&loaded, &EffectiveGrant::nothing(TaskLimits::DEFAULT))?)
 }

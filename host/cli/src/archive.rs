@@ -448,8 +448,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archi
     if row.run_id != header.run_id {
         return Err(lines.damaged("the row is of another run"));
     }
-    graph_core::id::check_run_id(&row.run_id)
-        .map_err(|error| Error::invalid(format!("the run cannot be taken over: {error}")))?;
+    row.check_names().map_err(|bad| Error::integrity(format!("the run cannot be taken over: {bad}")))?;
     let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()))?;
     snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };

@@ -18,7 +18,8 @@ use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareErr
 use crate::compiling::cannot_load;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::items::{self, FindError, Found, Places};
+use crate::items::{self, FindError, Found, Places, Space};
+use crate::precedence::{self, Precedence};
 use crate::primaries::Primaries;
 use crate::project;
 use crate::trust_log::TrustLog;
@@ -51,6 +52,10 @@ pub struct Components {
 pub struct Admitted {
     /// Its file.
     pub path: PathBuf,
+    /// Where it comes from; `None` for one that was named by its path.
+    pub space: Option<Space>,
+    /// Which other items with its id there are.
+    pub precedence: Precedence,
     /// Its bytes, and who vouches for them.
     pub verified: VerifiedComponent,
     /// Its code.
@@ -101,7 +106,7 @@ impl AdmitError {
             Self::Find(error @ FindError::Missing { .. }) => Error::not_found(error.to_string())
                 .help("name the folder it lies in with --items DIR, or put it into the project's .ai/tools"),
             Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()),
-            Self::Find(error @ FindError::Outside { .. }) => Error::denied(error.to_string()),
+            Self::Find(error @ (FindError::Outside { .. } | FindError::Misplaced { .. })) => Error::denied(error.to_string()),
             Self::Graph { .. } => Error::invalid(self.to_string())
                 .help("graphs that templates name are those that the manifest permits when a run begins; begin a new run"),
             Self::Refused(error) => error,
@@ -159,15 +164,18 @@ impl Components {
 
     /// As [`Self::admit`], for a superstep with this recorded time.
     fn admit_at(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
-        let (path, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
-            Found::Component { path, envelope } => (path, envelope),
-            Found::Graph { path } => return Err(AdmitError::Graph { id: item.to_owned(), path }),
+        let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
+            Found::Component { file, envelope } => (file, envelope),
+            Found::Graph { file } => return Err(AdmitError::Graph { id: item.to_owned(), path: file.path }),
         };
         let judged = items::judged(recorded);
         let verified =
-            items::verify(item, &path, envelope.as_deref(), &self.trust, judged, self.allow_unsigned)
+            items::verify(item, &file.path, envelope.as_deref(), &self.trust, judged, self.allow_unsigned)
                 .map_err(AdmitError::Refused)?;
-        self.load(path, verified)
+        let precedence =
+            precedence::of_component(&file, &verified, &self.trust, judged).map_err(AdmitError::Refused)?;
+        let admitted = self.load(file.path, verified)?;
+        Ok(Admitted { space: Some(file.space), precedence, ..admitted })
     }
 
     /// Compiles a component that has been let in, and checks what it imports against what it declares.
@@ -192,7 +200,7 @@ impl Components {
             .map(str::to_owned)
             .collect();
         if undeclared.is_empty() {
-            Ok(Admitted { path, verified, loaded, declared })
+            Ok(Admitted { path, space: None, precedence: Precedence::default(), verified, loaded, declared })
         } else {
             Err(AdmitError::Undeclared { id: verified.id().to_owned(), interfaces: undeclared })
         }
@@ -274,6 +282,10 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
         PrepareError::Secret { .. } => Error::denied(error.to_string()).help(
             "check the `secrets` entry of the manifest: `from` names a variable or a file of this machine",
         ),
+        PrepareError::LinkedFolder { target, .. } => Error::denied(error.to_string()).help(format!(
+            "look at where it leads; if that is meant, write `path: {}` in the manifest",
+            crate::output::printable(target)
+        )),
         PrepareError::Folder { source, .. } => {
             let exit =
                 if source.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Denied };

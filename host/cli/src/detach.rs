@@ -4,7 +4,7 @@
 //! and tells the first one, in a file, that the run is under way or why it is not.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,8 @@ use serde_json::{Map, Value, json};
 use crate::driver::Observer;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::home::{is_stream, write_atomic, write_new_private};
+use crate::home::{write_atomic, write_new_private};
+use crate::inside;
 use crate::project;
 use crate::thread::Thread;
 
@@ -50,17 +51,10 @@ pub struct Orders {
 /// Starts a process that takes up a run which nobody holds, and waits until the run is under way.
 pub fn start(project: &Path, run: &str, orders: Orders) -> Result<Detached> {
     let thread = Thread::of(project, run);
-    thread.create()?;
-    let log = thread.log_file();
-    if is_stream(&log) {
-        return Err(Error::usage(format!(
-            "{} is not a regular file: output goes there",
-            project::shown(&log)
-        ))
-        .help("look at what is there, and move it away"));
-    }
-    let report = thread.folder().join(format!("started-{}.json", std::process::id()));
-    let inputs = thread.folder().join(format!("inputs-{}.json", std::process::id()));
+    let folder = thread.create()?;
+    let log = thread.log_file()?;
+    let report = folder.join(format!("started-{}.json", std::process::id()));
+    let inputs = folder.join(format!("inputs-{}.json", std::process::id()));
     let left = [report.clone(), inputs.clone()];
     let clean = || left.iter().for_each(|path| drop(fs::remove_file(path)));
     clean();
@@ -79,7 +73,7 @@ pub fn start(project: &Path, run: &str, orders: Orders) -> Result<Detached> {
 }
 
 fn spawn(project: &Path, run: &str, options: Vec<OsString>, log: &Path, report: &Path) -> io::Result<Child> {
-    let output = OpenOptions::new().create(true).append(true).open(log)?;
+    let output = inside::append(log)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["resume", run, "--project"]).arg(project).arg("--report-to").arg(report).args(options);
     command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);

@@ -24,6 +24,7 @@ use graph_store::CheckpointStore;
 use crate::calls::Caller;
 use crate::components::{Components, Prepared};
 use crate::driver::{CallObserver, TaskExecutor};
+use crate::home::Home;
 use crate::knowledge::ProjectKnowledge;
 use crate::output::{self, Output, printable, styled};
 use crate::preflight::{Plan, PlannedId, Scope};
@@ -210,9 +211,9 @@ impl ComponentExecutor {
 impl ComponentExecutor {
     /// Lets components that are granted knowledge use that of a project.
     #[must_use]
-    pub fn with_knowledge_of(mut self, project: &Path) -> Self {
+    pub fn with_knowledge_of(mut self, project: &Path, home: &Home) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.knowledge = Some(Arc::new(ProjectKnowledge::of(project)));
+            shared.knowledge = Some(Arc::new(ProjectKnowledge::of(project, home)));
         }
         self
     }

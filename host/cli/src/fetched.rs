@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use graph_core::trust::TrustStore;
 use graph_registry::lock::Allowed;
@@ -19,7 +20,9 @@ use crate::registry::{LockFile, Network, Puller, reference};
 use crate::{text_file, trust};
 
 /// The file that says which item a folder is of: its path from there.
-const ITEM: &str = "item";
+pub(crate) const ITEM: &str = "item";
+/// How the name of a folder begins that is being made or removed.
+pub(crate) const UNFINISHED: &str = ".fetch-";
 
 /// An item that was brought.
 #[derive(Clone, Debug)]
@@ -65,7 +68,7 @@ pub fn fetch(wanted: &Reference, trust: &TrustStore, context: &Context) -> Resul
         Some(digest) => digest,
         None => fetch_manifest(&*puller.open(wanted)?, wanted)?.digest,
     };
-    let all_pulled = context.home.root().join("pulled");
+    let all_pulled = context.home.fetched();
     let folder = all_pulled.join(digest.hex());
     if let Some(there) = kept(&folder)? {
         return Ok(there);
@@ -81,7 +84,10 @@ pub fn fetch(wanted: &Reference, trust: &TrustStore, context: &Context) -> Resul
     create_private_folder(&all_pulled)?;
     let failed = |error: &std::io::Error| Error::write("the folder", &folder, error);
     // Made beside its place and moved there, so that what is there is whole.
-    let made = tempfile::tempdir_in(&all_pulled).map_err(|error| failed(&error))?;
+    let made = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempdir_in(&all_pulled)
+        .map_err(|error| failed(&error))?;
     mark(made.path())?;
     let items = made.path().join(MARK);
     let mut first = None;
@@ -115,5 +121,7 @@ fn kept(folder: &Path) -> Result<Option<Fetched>> {
         return Err(Error::integrity(format!("what was fetched into {} is not whole", folder.display()))
             .help("delete that folder: it is fetched again"));
     }
+    // What was used last stays longest. A time that cannot be noted is one that counts as older.
+    let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     Ok(Some(Fetched { file, items: folder.join(MARK) }))
 }

@@ -9,7 +9,7 @@ use graph_core::digest::Digest;
 use graph_core::record::{ChannelStamp, Checkpoint, History, Pruning, Record, RecordKind, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_store::{At, Cut, Freed, Holder, Numbered, RunFilter, RunRow, Upkeep, Wanted};
+use graph_store::{At, Cut, Freed, Holder, Listed, Numbered, RunFilter, RunRow, Upkeep, Wanted};
 use serde::Serialize;
 
 use crate::context::now;
@@ -85,6 +85,9 @@ pub struct Report {
     pub bytes: u64,
     /// What was left alone although it was asked for, and why.
     pub left: Vec<String>,
+    /// What was found in place of runs: nothing is done about it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
 }
 
 impl Report {
@@ -96,13 +99,15 @@ impl Report {
         self.results = self.results.saturating_add(other.results);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.left.extend(other.left);
+        self.refused.extend(other.refused);
     }
 }
 
 /// Looks after the runs of a project that lie in one of its stores.
 pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) -> Result<Report> {
     let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
-    let rows = store.runs(&RunFilter::default())?;
+    let Listed { rows, refused } = store.list(&RunFilter::default())?;
+    report.refused = refused.iter().map(ToString::to_string).collect();
     let doomed = doomed(&rows, policy, now());
     for row in rows.iter().filter(|row| !doomed.contains(row.run_id.as_str())) {
         if let (Some(most), true) = (policy.checkpoints, row.status.is_end()) {
@@ -132,7 +137,12 @@ pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) 
             report.bytes = report.bytes.saturating_add(freed.bytes);
         }
     }
-    sweep(store, &gone, policy.dry_run, &mut report)?;
+    if refused.is_empty() {
+        sweep(store, &gone, policy.dry_run, &mut report)?;
+    } else {
+        // Which texts those need that cannot be read is not known.
+        report.left.push("texts that no run needs stay: there are runs that cannot be read".to_owned());
+    }
     Ok(report)
 }
 

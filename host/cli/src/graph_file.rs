@@ -6,13 +6,14 @@ use std::sync::Arc;
 use graph_core::diagnostic::Diagnostics;
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
-use graph_core::trust::{TextRefusal, TextStanding, TrustStore, verify_text};
+use graph_core::trust::{TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
 
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::installed;
-use crate::items::{FindError, Found, Places, id_of_graph};
+use crate::items::{FindError, Found, ItemFile, Places, Space, id_of_graph, judged};
 use crate::output::{self, printable, styled};
+use crate::precedence::{self, Precedence};
 use crate::project;
 use crate::text_file;
 
@@ -21,6 +22,10 @@ use crate::text_file;
 pub struct GraphFile {
     /// Its file.
     pub path: PathBuf,
+    /// Where it comes from; one that is named by its path is as one from a folder of `--items`.
+    pub space: Space,
+    /// Which other items with its id there are.
+    pub precedence: Precedence,
     /// The graph.
     pub graph: Arc<Graph>,
     /// What is doubtful about it.
@@ -33,20 +38,22 @@ impl GraphFile {
     /// Finds and reads a graph: a file, or the id of an item in one of the places. A signature that does not hold is a
     /// refusal.
     pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
-        let (path, id) = locate(name, places)?;
-        let text = text_file::read_named(&path);
-        Self::of_text(&path, &id, text, trust)
+        let file = locate(name, places)?;
+        let text = text_file::read_named(&file.path);
+        Self::of_text(file, text, trust)
     }
 
     /// Reads the graph of an item. A signature that does not hold is a refusal.
-    pub fn read(path: &Path, id: &str, trust: &TrustStore) -> Result<Self> {
-        Self::of_text(path, id, text_file::read(path), trust)
+    pub fn read(file: ItemFile, trust: &TrustStore) -> Result<Self> {
+        let text = text_file::read(&file.path);
+        Self::of_text(file, text, trust)
     }
 
-    fn of_text(path: &Path, id: &str, text: std::io::Result<String>, trust: &TrustStore) -> Result<Self> {
+    fn of_text(file: ItemFile, text: std::io::Result<String>, trust: &TrustStore) -> Result<Self> {
+        let (path, id) = (file.path.as_path(), file.id.as_str());
         let text =
             text.map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
-        let standing = verify_text(id, &text, trust, now());
+        let standing = verify_text(TextKind::Graph, id, &text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
             return Err(wrongly_signed(path, refusal));
         }
@@ -55,13 +62,21 @@ impl GraphFile {
         }
         installed::as_locked(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
         let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
-        let path = path.to_path_buf();
-        Ok(Self { path, graph: Arc::new(loaded.graph), warnings: loaded.warnings, standing })
+        let precedence = precedence::of_text(ItemType::Tool, &file, &text, &standing, trust, judged(None))?;
+        let ItemFile { path, space, .. } = file;
+        Ok(Self {
+            path,
+            space,
+            precedence,
+            graph: Arc::new(loaded.graph),
+            warnings: loaded.warnings,
+            standing,
+        })
     }
 }
 
-/// The file of a graph, and its id.
-pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
+/// The file of a graph.
+pub fn locate(name: &str, places: &Places) -> Result<ItemFile> {
     if name.is_empty() {
         return Err(
             Error::usage("the name of the graph is empty").help("name the graph's file, or an item id")
@@ -83,7 +98,7 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
             return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))
                 .help("a graph is a YAML file whose nodes name components; `graph-host inspect` shows what this one is"));
         }
-        return Ok((path.to_path_buf(), id_of_graph(path)));
+        return Ok(ItemFile::named(&id_of_graph(path), path));
     }
     if path.is_dir() {
         return Err(
@@ -91,11 +106,12 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
         );
     }
     match places.find(name) {
-        Ok(Found::Graph { path }) => Ok((path, name.to_owned())),
-        Ok(Found::Component { path, .. }) => Err(Error::usage(format!(
+        // With the version that was named, if any: what is signed without one does not hold for it.
+        Ok(Found::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
+        Ok(Found::Component { file, .. }) => Err(Error::usage(format!(
             "`{}` is a component ({}), a graph is needed",
             printable(name),
-            project::shown(&path)
+            project::shown(&file.path)
         ))),
         Err(FindError::Malformed(_)) => {
             Err(Error::not_found(format!("there is no file `{}`", printable(name))))
@@ -107,6 +123,9 @@ pub fn locate(name: &str, places: &Places) -> Result<(PathBuf, String)> {
 /// The refusal of a graph whose signature does not hold.
 pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     let shown = project::shown(path);
+    if let Some(help) = refusal.help(&shown) {
+        return Error::integrity(refusal.of_file(&shown)).help(help);
+    }
     let help = match refusal {
         TextRefusal::UnknownKey(_) => {
             "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line the graph runs as unsigned"
@@ -115,7 +134,7 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
             "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out"
         }
     };
-    Error::integrity(format!("the signature of {shown} does not hold: {refusal}")).help(help)
+    Error::integrity(refusal.of_file(&shown)).help(help)
 }
 
 /// What a graph's signature is worth, in a few words.
@@ -140,9 +159,12 @@ pub fn standing_json(standing: &TextStanding) -> serde_json::Value {
     use serde_json::json;
     match standing {
         TextStanding::Unsigned => json!({ "standing": "unsigned" }),
-        TextStanding::Signed { key, time, .. } => {
-            json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id }, "time": time.to_string() })
-        }
+        TextStanding::Signed { key, time, format, .. } => json!({
+            "standing": "signed",
+            "signer": { "name": key.name, "key_id": key.id },
+            "time": time.to_string(),
+            "format": format.number(),
+        }),
         TextStanding::Legacy { fingerprint } => json!({ "standing": "legacy", "fingerprint": fingerprint }),
         TextStanding::Invalid(refusal) => json!({ "standing": "invalid", "reason": refusal.to_string() }),
     }

@@ -8,6 +8,8 @@ use etcetera::BaseStrategy as _;
 use graph_core::trust::SigningKey;
 
 use crate::error::{Error, Result};
+use crate::keys::Pairs;
+use crate::private_files;
 
 /// Moves the user's space, cache and all, into one folder.
 pub const HOME_VARIABLE: &str = "GRAPH_HOST_HOME";
@@ -59,6 +61,11 @@ impl Home {
         &self.cache
     }
 
+    /// `pulled/`: items that commands have named by a reference, in a folder for each digest.
+    pub fn fetched(&self) -> PathBuf {
+        self.root.join("pulled")
+    }
+
     /// `installed/`: items that came from elsewhere, with a folder for each type as in `.ai`.
     pub fn installed(&self) -> PathBuf {
         self.root.join("installed")
@@ -77,6 +84,17 @@ impl Home {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_identity(&path),
             Err(error) => Err(Error::read("the host's identity key", &path, &error)),
         }
+    }
+
+    /// Puts in order what killed processes have left here: temporary files, which may hold private keys, rotations of this
+    /// host's key that were not completed, and key pairs without their public half. Nothing is done for a space that does not
+    /// exist, and what cannot be put in order now is left for the next command.
+    pub fn clean_up(&self) {
+        for folder in [self.root(), &self.keys(), &self.identities()] {
+            private_files::remove_leftovers(folder);
+        }
+        self.undo_half_rotation();
+        Pairs::of(self).restore_public_halves();
     }
 
     fn make_identity(&self, path: &Path) -> Result<SigningKey> {
@@ -121,12 +139,11 @@ pub fn create_private_folder(path: &Path) -> Result<()> {
 
 /// Writes a file that only its owner may read, unless there is one: `false` then. It appears whole or not at all.
 pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let file = private_temp(path, bytes)?;
-    match file.persist_noclobber(path) {
-        Ok(_) => sync_folder(path).map(|()| true),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error.error),
+    let is_new = private_files::write_new(path, bytes)?;
+    if is_new {
+        sync_folder(path)?;
     }
+    Ok(is_new)
 }
 
 /// Whether a path leads to what takes bytes one after the other, such as a pipe, a terminal or `/dev/null`. Bytes are
@@ -141,7 +158,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> 
     if is_stream(path) {
         return fs::File::options().write(true).open(path)?.write_all(bytes);
     }
-    let file = private_temp(path, bytes)?;
+    let file = private_files::write_temp(path, bytes)?;
     #[cfg(unix)]
     if !private {
         use std::os::unix::fs::PermissionsExt as _;
@@ -153,18 +170,9 @@ pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> 
     sync_folder(path)
 }
 
-fn private_temp(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A temporary file is made with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    Ok(file)
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match fs::File::open(folder) {
+/// Presses the name of a file into the disk.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    match fs::File::open(private_files::folder_of(path)) {
         Ok(folder) => folder.sync_all(),
         // Some systems do not open folders; the file itself is on the disk.
         Err(_) => Ok(()),

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::home::Home;
+use crate::inside::{self, Kind};
 use crate::output::Output;
-use crate::project::{self, MARK};
+use crate::project;
 use crate::text_file;
 
 /// The file of hooks, in a project's `.ai` folder and in the user's space.
@@ -29,7 +30,10 @@ impl OuterHooks {
     /// Reads the hooks of a project, `.ai/hooks.yaml`, and of the user's space, `hooks.yaml`.
     pub fn read(project: Option<&Path>, home: &Home, output: Output) -> Result<Self> {
         let places: [(HookLayer, Option<PathBuf>); 2] = [
-            (HookLayer::Project, project.map(|project| project.join(MARK).join(FILE))),
+            (
+                HookLayer::Project,
+                project.map(|project| inside::path(project, &[FILE], Kind::File)).transpose()?,
+            ),
             (HookLayer::Infra, Some(home.root().join(FILE))),
         ];
         let mut hooks = Vec::new();

@@ -3,7 +3,7 @@
 //! `identities/KEYID.pem` is a private key that was retired (mode 0600), `identities/KEYID.pub.pem` the public half of one
 //! whose private half was destroyed, `identities/KEYID.rotation.json` the statement by which the next one followed it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use crate::home::{Home, create_private_folder, write_atomic};
 
 const PRIVATE: &str = ".pem";
 const PUBLIC: &str = ".pub.pem";
+const ROTATION: &str = ".rotation.json";
 
 /// An identity that has followed another one.
 #[derive(Clone, Debug)]
@@ -98,7 +99,14 @@ impl Home {
     /// Gives this host another identity. The old key stays, so that runs which it has signed can go on; with `destroy`
     /// only its public half does, and they can be verified alone. The old key is safe before the new one takes its place.
     pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<Followed> {
+        create_private_folder(self.root())?;
+        let lock_path = self.rotation_lock();
+        let failed = |error: &io::Error| Error::write("the lock file", &lock_path, error);
+        let lock = File::create(&lock_path).map_err(|error| failed(&error))?;
+        lock.lock().map_err(|error| failed(&error))?;
         let old = self.identity()?;
+        // A copy of the present key that a rotation which was cut short has left would outlive `destroy`.
+        self.forget_rotation_of(old.id());
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
             Error::storage(format!("the system gives no random bytes for a key: {error}"))
@@ -113,7 +121,7 @@ impl Home {
             write_atomic(path, text.as_bytes(), private)
                 .map_err(|error| Error::write("the identity key", path, &error))
         };
-        let statement = folder.join(format!("{}.rotation.json", old.id()));
+        let statement = folder.join(format!("{}{ROTATION}", old.id()));
         write(&statement, &rotation.to_text(), false)?;
         if destroy {
             let public = old.verifying_key().to_pem().map_err(|error| unwritable(&error))?;
@@ -125,6 +133,49 @@ impl Home {
         let pem = new.to_pem().map_err(|error| unwritable(&error))?;
         write(&self.identity_file(), &pem, true)?;
         Ok(Followed { old: old.id(), new: new.id(), statement })
+    }
+
+    fn rotation_lock(&self) -> PathBuf {
+        self.root().join(".identity.lock")
+    }
+
+    /// Undoes a rotation that was cut short before the new key took its place: the key that it retired is still the present
+    /// one. A rotation that is under way is left alone.
+    pub(crate) fn undo_half_rotation(&self) {
+        let present = || {
+            let text = fs::read_to_string(self.identity_file()).ok()?;
+            SigningKey::from_pem(&text).ok().map(|key| key.id())
+        };
+        let is_half_made = |id: KeyId| {
+            [PRIVATE, PUBLIC, ROTATION]
+                .iter()
+                .any(|end| self.identities().join(format!("{id}{end}")).exists())
+        };
+        let is_folder = fs::symlink_metadata(self.identities()).is_ok_and(|found| found.is_dir());
+        if !is_folder || !present().is_some_and(is_half_made) {
+            return;
+        }
+        let Ok(lock) = File::create(self.rotation_lock()) else { return };
+        if lock.try_lock().is_ok()
+            && let Some(present) = present()
+        {
+            self.forget_rotation_of(present);
+        }
+    }
+
+    /// Removes what retiring the present key has written. The key itself is in its own file. A statement stays where its new
+    /// key is known here: that rotation was completed, and the old key was put back since.
+    fn forget_rotation_of(&self, present: KeyId) {
+        let at = |end: &str| self.identities().join(format!("{present}{end}"));
+        let named = fs::read_to_string(at(ROTATION)).ok().and_then(|text| Rotation::parse(&text).ok());
+        let is_known = |id: KeyId| {
+            [PRIVATE, PUBLIC].iter().any(|end| self.identities().join(format!("{id}{end}")).exists())
+        };
+        let was_completed = named.is_some_and(|rotation| is_known(rotation.new_key().id()));
+        for end in [PRIVATE, PUBLIC].into_iter().chain((!was_completed).then_some(ROTATION)) {
+            // What cannot be removed is overwritten by the next rotation.
+            let _ = fs::remove_file(at(end));
+        }
     }
 
     fn retired_public(&self, id: KeyId) -> Result<Option<VerifyingKey>> {
@@ -158,6 +209,36 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::exit::Exit;
+
+    #[test]
+    fn a_rotation_that_was_cut_short_is_undone() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("space"));
+        let first = home.identity().unwrap();
+        let pem = fs::read_to_string(home.identity_file()).unwrap();
+        let left = |home: &Home| fs::read_dir(home.identities()).unwrap().count();
+        home.rotate_identity(false, Timestamp(1)).unwrap();
+        // As it was just before the new key took its place.
+        fs::write(home.identity_file(), &pem).unwrap();
+        assert_eq!(left(&home), 2);
+        home.clean_up();
+        assert_eq!((left(&home), home.identity().unwrap().id()), (0, first.id()));
+        // A copy of the private key does not outlive `destroy`.
+        fs::write(home.identities().join(format!("{}.pem", first.id())), &pem).unwrap();
+        home.rotate_identity(true, Timestamp(2)).unwrap();
+        assert!(!home.identities().join(format!("{}.pem", first.id())).exists());
+        home.clean_up();
+        assert_eq!(left(&home), 2, "a rotation that was completed stays");
+        // While another process rotates, nothing is undone.
+        fs::write(home.identity_file(), &pem).unwrap();
+        let lock = File::create(home.rotation_lock()).unwrap();
+        lock.lock().unwrap();
+        home.clean_up();
+        assert_eq!(left(&home), 2);
+        drop(lock);
+        home.clean_up();
+        assert_eq!(left(&home), 0);
+    }
 
     #[test]
     fn an_identity_that_was_followed_stays_usable_until_it_is_destroyed() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
+use graph_core::format;
 use graph_core::graph::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;
@@ -147,12 +148,21 @@ pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origi
             Err(error) => return Err(Error::read("the record of origin", &path, &error)),
         };
         let origin: Origin = serde_json::from_slice(&bytes).map_err(|error| {
-            Error::integrity(format!("the record of origin {} is damaged: {error}", project::shown(&path)))
-                .help("delete it together with the file that it stands beside, and pull the item again")
+            let reason = format::reason(&String::from_utf8_lossy(&bytes), &error);
+            Error::integrity(format!(
+                "the record of origin {} cannot be read: {reason}",
+                project::shown(&path)
+            ))
+            .help("delete it together with the file that it stands beside, and pull the item again")
         })?;
         return Ok(Some(origin));
     }
     Ok(None)
+}
+
+/// Whether a folder holds nothing but what was pulled. A link is no mark.
+pub(crate) fn is_marked(root: &Path) -> bool {
+    fs::symlink_metadata(root.join(MARK)).is_ok_and(|found| found.is_file())
 }
 
 /// Makes a folder one that holds nothing but what was pulled.

@@ -1,6 +1,6 @@
 //! From an item's id to the files that it stands for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,10 @@ use crate::context::now;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::home::Home;
+use crate::inside::{self, Kind};
 use crate::installed;
 use crate::output::printable;
+use crate::precedence::{Candidate, Others, choose};
 use crate::project::{self, MARK};
 
 /// The largest component that is read, in bytes.
@@ -42,11 +44,35 @@ pub enum Space {
     Installed,
 }
 
+impl Space {
+    /// Its name in documents and plans.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Named => "named",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Installed => "installed",
+        }
+    }
+
+    /// Where it is, for sentences.
+    pub(crate) const fn place(self) -> &'static str {
+        match self {
+            Self::Named => "a folder of --items",
+            Self::Project => "the project",
+            Self::User => "your user space",
+            Self::Installed => "what you have installed",
+        }
+    }
+}
+
 /// Finds items by their ids, wherever they lie: in the folders of `--items`, then in the project, then in the user's
-/// space, then among what is installed there. The first one found counts.
+/// space, then among what is installed there. Of several with one id, [`crate::precedence`] says which one counts.
 #[derive(Clone, Debug)]
 pub struct Places {
     roots: Vec<Root>,
+    /// The ids that a run under way was begun with.
+    pinned: BTreeSet<String>,
 }
 
 /// A folder with items of all types.
@@ -62,14 +88,14 @@ pub enum Found {
     /// A component, whether it is signed or not.
     Component {
         /// The component.
-        path: PathBuf,
+        file: ItemFile,
         /// The envelope beside it, if there is one.
         envelope: Option<PathBuf>,
     },
     /// A graph.
     Graph {
         /// The document.
-        path: PathBuf,
+        file: ItemFile,
     },
 }
 
@@ -82,6 +108,18 @@ pub struct ItemFile {
     pub path: PathBuf,
     /// Where it comes from.
     pub space: Space,
+    /// The other files that the id could stand for.
+    pub others: Others,
+    /// A run under way was begun with an item of this id.
+    pub is_pinned: bool,
+}
+
+impl ItemFile {
+    /// A file that is named by its path: there are no others.
+    pub fn named(id: &str, path: &Path) -> Self {
+        let (id, path) = (id.to_owned(), path.to_path_buf());
+        Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false }
+    }
 }
 
 /// Why an id stands for nothing.
@@ -105,6 +143,14 @@ pub enum FindError {
         places: Vec<String>,
         /// The id that was perhaps meant.
         nearest: Option<String>,
+    },
+    /// The way to it below the project's `.ai` is not one of folders and files alone.
+    #[error("`{id}` is not read: {reason}")]
+    Misplaced {
+        /// The id.
+        id: String,
+        /// What is in the way.
+        reason: String,
     },
     /// It is a link to something that lies elsewhere.
     #[error("`{id}` is not read: {file} leads out of {folder}")]
@@ -170,7 +216,14 @@ impl Places {
         roots.extend(project.map(|project| root(Space::Project, project.join(MARK))));
         roots.push(root(Space::User, home.root().join(MARK)));
         roots.push(root(Space::Installed, home.installed()));
-        Self { roots }
+        Self { roots, pinned: BTreeSet::new() }
+    }
+
+    /// The same places for a run under way, which was begun with items of these ids, with or without versions.
+    #[must_use]
+    pub fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
+        self.pinned = items.into_iter().map(|item| without_version(item).to_owned()).collect();
+        self
     }
 
     /// Finds a tool by its id, `a/b` or `a/b@1.2.0`.
@@ -179,9 +232,13 @@ impl Places {
         Ok(match file.path.extension() {
             Some(extension) if extension == "wasm" => {
                 let envelope = envelope_path(&file.path);
-                Found::Component { envelope: envelope.is_file().then_some(envelope), path: file.path }
+                let is_there = match (file.space, fs::symlink_metadata(&envelope)) {
+                    (Space::Project, found) => found.is_ok_and(|found| found.is_file()),
+                    _ => envelope.is_file(),
+                };
+                Found::Component { envelope: is_there.then_some(envelope), file }
             }
-            _ => Found::Graph { path: file.path },
+            _ => Found::Graph { file },
         })
     }
 
@@ -191,17 +248,37 @@ impl Places {
         if !is_id(id) || version.is_some_and(str::is_empty) {
             return Err(FindError::Malformed(printable(item).into_owned()));
         }
+        let mut candidates = Vec::new();
         for (space, folder) in self.folders(item_type) {
             for extension in extensions(item_type) {
                 let path = folder.join(format!("{id}.{extension}"));
-                if path.is_file() {
-                    if item_type != ItemType::Tool && !stays_in(&path, &folder) {
-                        let (file, folder) = (project::shown(&path), project::shown(&folder));
-                        return Err(FindError::Outside { id: id.to_owned(), file, folder });
-                    }
-                    return Ok(ItemFile { id: id.to_owned(), path, space });
+                let is_there = match space {
+                    Space::Project => match in_project(&folder, &[id, ".", extension].concat()) {
+                        Ok(is_there) => is_there,
+                        // What the user has named comes first, whatever a project has.
+                        Err(_) if !candidates.is_empty() => false,
+                        Err(error) => {
+                            let reason = error.message().to_owned();
+                            return Err(FindError::Misplaced { id: id.to_owned(), reason });
+                        }
+                    },
+                    _ => path.is_file(),
+                };
+                if is_there {
+                    let is_outside = item_type != ItemType::Tool && !stays_in(&path, &folder);
+                    candidates.push(Candidate { space, path, is_outside });
                 }
             }
+        }
+        match choose(id, candidates) {
+            Some((Candidate { path, is_outside: true, .. }, _)) => {
+                let folders = self.folders(item_type).map(|(_, folder)| folder);
+                let folder = folders.filter(|folder| path.starts_with(folder)).last().unwrap_or_default();
+                let (file, folder) = (project::shown(&path), project::shown(&folder));
+                return Err(FindError::Outside { id: id.to_owned(), file, folder });
+            }
+            Some((chosen, others)) => return Ok(self.item_file(id, chosen, others)),
+            None => {}
         }
         let known = self.list(item_type);
         Err(FindError::Missing {
@@ -215,16 +292,29 @@ impl Places {
 
     /// Every item of a type, in order of ids; of several with one id, the one that counts. At most 10,000 of each folder.
     pub fn list(&self, item_type: ItemType) -> Vec<ItemFile> {
-        let mut found: BTreeMap<String, ItemFile> = BTreeMap::new();
+        let mut found: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for (space, folder) in self.folders(item_type) {
             let mut files = Vec::new();
-            list_below(&folder, "", 0, extensions(item_type), &mut files);
-            files.retain(|(_, path)| item_type == ItemType::Tool || stays_in(path, &folder));
+            // What a link in a project leads to is not the project's.
+            let follows = space != Space::Project;
+            if follows || in_project(&folder, "").is_ok() {
+                list_below(&folder, "", 0, (extensions(item_type), follows), &mut files);
+            }
             for (id, path) in files {
-                found.entry(id.clone()).or_insert(ItemFile { id, path, space });
+                let is_outside = item_type != ItemType::Tool && !stays_in(&path, &folder);
+                found.entry(id).or_default().push(Candidate { space, path, is_outside });
             }
         }
-        found.into_values().collect()
+        let chosen = found.into_iter().filter_map(|(id, candidates)| {
+            let (chosen, others) = choose(&id, candidates)?;
+            (!chosen.is_outside).then(|| self.item_file(&id, chosen, others))
+        });
+        chosen.collect()
+    }
+
+    fn item_file(&self, id: &str, chosen: Candidate, others: Others) -> ItemFile {
+        let Candidate { space, path, .. } = chosen;
+        ItemFile { id: id.to_owned(), path, space, others, is_pinned: self.pinned.contains(id) }
     }
 
     fn folders(&self, item_type: ItemType) -> impl Iterator<Item = (Space, PathBuf)> {
@@ -238,6 +328,19 @@ impl Places {
         let folders = self.roots.iter().filter_map(|root| root.folders(item_type).into_iter().next());
         folders.map(|folder| project::shown(&folder)).collect()
     }
+}
+
+/// Whether there is a file at this path below a folder of a project's items, and no link on the way from `.ai` on.
+fn in_project(folder: &Path, file: &str) -> Result<bool> {
+    let (Some(project), Some(kind)) =
+        (folder.ancestors().nth(2), folder.file_name().and_then(|name| name.to_str()))
+    else {
+        return Ok(false);
+    };
+    let names: Vec<&str> =
+        std::iter::once(kind).chain(file.split('/').filter(|name| !name.is_empty())).collect();
+    let kind = if names.len() > 1 { Kind::File } else { Kind::Folder };
+    inside::path(project, &names, kind).map(|path| path.exists())
 }
 
 /// Whether a file lies below a folder, wherever links lead: a text is shown to whoever may load it, so a project that a
@@ -255,7 +358,7 @@ fn list_below(
     folder: &Path,
     prefix: &str,
     depth: usize,
-    extensions: &[&str],
+    (extensions, follows): (&[&str], bool),
     files: &mut Vec<(String, PathBuf)>,
 ) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -274,9 +377,11 @@ fn list_below(
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
             if depth < DEEPEST && is_id(&name) {
-                list_below(&path, &format!("{prefix}{name}/"), depth + 1, extensions, files);
+                list_below(&path, &format!("{prefix}{name}/"), depth + 1, (extensions, follows), files);
             }
-        } else if rank(&path).is_some() && path.is_file() {
+        } else if rank(&path).is_some()
+            && (entry.file_type().is_ok_and(|kind| kind.is_file()) || (follows && path.is_file()))
+        {
             let id = format!("{prefix}{name}");
             if is_id(&id) {
                 files.push((id, path));
@@ -338,6 +443,11 @@ pub fn id_of_graph(path: &Path) -> String {
     folder.and_then(Path::file_name).map_or(id, |name| name.to_string_lossy().into_owned())
 }
 
+/// An item id without the version that may follow it.
+pub(crate) fn without_version(item: &str) -> &str {
+    item.split_once('@').map_or(item, |(id, _)| id)
+}
+
 /// Segments of letters, digits, `_` and `-`, joined by `/`: nothing that a path could mean otherwise.
 fn is_id(id: &str) -> bool {
     let segment = |segment: &str| {
@@ -389,7 +499,7 @@ pub fn verify(
             Err(installed::without_signature(path))
         }
         Err(VerifyError::Unsigned { .. }) if allow_unsigned => {
-            VerifiedComponent::under_development(bytes, item).map_err(|error| refused(&error))
+            VerifiedComponent::under_development(bytes, item, trust).map_err(|error| refused(&error))
         }
         Err(error) => Err(refused(&error)),
     }
@@ -463,14 +573,15 @@ mod tests {
         fs::write(at("secret.wasm"), "").unwrap();
         let places = Places::new(&[at("one")], Some(&at("project")), &Home::at(at("home")));
 
+        let found = |id: &str| match places.find(id).unwrap() {
+            Found::Component { file, envelope } => (file.path, Some(envelope)),
+            Found::Graph { file } => (file.path, None),
+        };
         let envelope = Some(at("one/a/x.wasm.dsse.json"));
-        assert_eq!(
-            places.find("a/x@1.0.0").unwrap(),
-            Found::Component { path: at("one/a/x.wasm"), envelope }
-        );
-        assert_eq!(places.find("b/y").unwrap(), Found::Graph { path: at("project/.ai/tools/b/y.yaml") });
-        let unsigned = Found::Component { path: at("home/.ai/tools/c/z.wasm"), envelope: None };
-        assert_eq!(places.find("c/z").unwrap(), unsigned);
+        assert_eq!(found("a/x@1.0.0"), (at("one/a/x.wasm"), Some(envelope)));
+        assert_eq!(found("b/y"), (at("project/.ai/tools/b/y.yaml"), None));
+        let unsigned = (at("home/.ai/tools/c/z.wasm"), Some(None));
+        assert_eq!(found("c/z"), unsigned);
         for bad in ["../secret", "/etc/passwd", "a//x", "a/x@", "", "a/x\u{0}", "a/\u{202e}x", "."] {
             assert!(matches!(places.find(bad), Err(FindError::Malformed(_))), "{bad:?}");
         }
@@ -482,11 +593,7 @@ mod tests {
         assert!(message.ends_with("; did you mean `c/z`?"), "{message}");
         fs::write(at("home/installed/tools/c/z.wasm"), "").unwrap();
         fs::write(at("home/installed/tools/c/w.yml"), "").unwrap();
-        assert_eq!(
-            places.find("c/z").unwrap(),
-            unsigned,
-            "the user's own item counts before an installed one"
-        );
+        assert_eq!(found("c/z"), unsigned, "the user's own item counts before an installed one");
         assert!(places.find("c/w").is_ok());
 
         for path in ["one/knowledge/a/k.yaml", "project/.ai/knowledge/a/k.md", "project/.ai/knowledge/l.md"] {
@@ -504,7 +611,7 @@ mod tests {
         {
             std::os::unix::fs::symlink(at("secret.wasm"), at("project/.ai/knowledge/out.md")).unwrap();
             let outside = places.file(ItemType::Knowledge, "out");
-            assert!(matches!(outside, Err(FindError::Outside { .. })), "{outside:?}");
+            assert!(matches!(outside, Err(FindError::Misplaced { .. })), "{outside:?}");
             assert_eq!(listed(ItemType::Knowledge).len(), 2);
         }
         let message = places.file(ItemType::Directive, "l").unwrap_err().to_string();

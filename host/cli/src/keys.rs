@@ -1,6 +1,6 @@
 //! Key pairs in the user's space: `keys/NAME.pem` (PKCS#8, mode 0600) and `keys/NAME.pub.pem` (SPKI).
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use graph_core::trust::{KeyError, SigningKey, VerifyingKey};
 
 use crate::error::{Error, Result};
 use crate::home::{Home, create_private_folder, write_atomic, write_new_private};
+use crate::private_files;
 
 const PRIVATE: &str = ".pem";
 const PUBLIC: &str = ".pub.pem";
@@ -46,6 +47,17 @@ impl Pairs {
 
     /// Makes a key pair. One that is there is replaced only with `replace`.
     pub fn generate(&self, name: &str, replace: bool) -> Result<KeyPair> {
+        self.generate_after(name, replace, |_| Ok(()))
+    }
+
+    /// Makes a key pair, and does something with the new key before it is written: a process that is killed in between leaves
+    /// no key, so that the same command can be given again.
+    pub fn generate_after(
+        &self,
+        name: &str,
+        replace: bool,
+        first: impl FnOnce(&SigningKey) -> Result<()>,
+    ) -> Result<KeyPair> {
         let pair = self.files(name)?;
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
@@ -58,15 +70,35 @@ impl Pairs {
         let public = key.verifying_key().to_pem().map_err(unwritable)?;
         let (private_file, public_file) = pair;
         create_private_folder(&self.folder)?;
+        private_files::remove_leftovers(&self.folder);
         let failed = |path: &Path, error: &std::io::Error| Error::write("the key file", path, error);
+        let lock_path = self.folder.join(".keys.lock");
+        let lock = File::create(&lock_path).map_err(|error| failed(&private_file, &error))?;
+        lock.lock().map_err(|error| failed(&private_file, &error))?;
+        let exists = || {
+            // A process may have been killed after the private half.
+            self.restore_public_half(name);
+            Error::usage(format!("there is a key `{name}` already: {}", private_file.display()))
+                .help("choose another name; `--force` replaces the key, and the old one is gone for good")
+        };
+        if !replace && private_file.exists() {
+            return Err(exists());
+        }
+        first(&key)?;
         if replace {
+            // A missing public half is computed anew, one of the old key would be believed.
+            match fs::remove_file(&public_file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(failed(&public_file, &error));
+                }
+                _ => {}
+            }
             write_atomic(&private_file, private.as_bytes(), true)
                 .map_err(|error| failed(&private_file, &error))?;
         } else if !write_new_private(&private_file, private.as_bytes())
             .map_err(|error| failed(&private_file, &error))?
         {
-            return Err(Error::usage(format!("there is a key `{name}` already: {}", private_file.display()))
-                .help("choose another name; `--force` replaces the key, and the old one is gone for good"));
+            return Err(exists());
         }
         write_atomic(&public_file, public.as_bytes(), false).map_err(|error| failed(&public_file, &error))?;
         Ok(KeyPair { name: name.to_owned(), public: key.verifying_key(), private_file, public_file })
@@ -77,6 +109,29 @@ impl Pairs {
         let (private_file, public_file) = self.files(name)?;
         let public = read_private(&private_file)?.verifying_key();
         Ok(KeyPair { name: name.to_owned(), public, private_file, public_file })
+    }
+
+    /// Writes the public halves that are missing, as after a kill between the two files of a pair.
+    pub(crate) fn restore_public_halves(&self) {
+        if fs::symlink_metadata(&self.folder).is_ok_and(|found| found.is_dir()) {
+            self.names().unwrap_or_default().iter().for_each(|name| self.restore_public_half(name));
+        }
+    }
+
+    /// Where it cannot be written nothing is lost: the private half is what counts.
+    fn restore_public_half(&self, name: &str) {
+        let Ok((private_file, public_file)) = self.files(name) else { return };
+        let is_missing =
+            fs::symlink_metadata(&public_file).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        let is_file = || fs::symlink_metadata(&private_file).is_ok_and(|found| found.is_file());
+        if is_missing
+            && is_file()
+            && let Ok(pem) = read_private(&private_file).and_then(|key| {
+                key.verifying_key().to_pem().map_err(|error| Error::storage(error.to_string()))
+            })
+        {
+            let _ = write_atomic(&public_file, pem.as_bytes(), false);
+        }
     }
 
     /// The names of all key pairs, sorted.

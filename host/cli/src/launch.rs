@@ -18,12 +18,14 @@ use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
+use crate::cached;
 use crate::compiling::Progress;
 use crate::components::Components;
 use crate::context::{Context, now};
 use crate::driver::{Driver, Parts, SystemClock, Writing};
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
+use crate::exit::Exit;
 use crate::graph_file::{GraphFile, locate};
 use crate::hooks::OuterHooks;
 use crate::items::Places;
@@ -76,7 +78,8 @@ impl Scene {
         let current = project::current_folder()?;
         let here = sources.project.clone().or_else(|| project::nearest(&current));
         let places = Places::new(&sources.items, here.as_deref(), &context.home);
-        let (path, _) = locate(graph, &places)?;
+        let located = locate(graph, &places)?;
+        let path = located.path.clone();
         let around = absolute(&path);
         // A graph of the user's space, as one that was pulled, is used in the project around the current folder.
         let own = if around.starts_with(absolute(context.home.root())) {
@@ -87,11 +90,12 @@ impl Scene {
         let project = sources.project.clone().or(own);
         let places = Places::new(&sources.items, project.as_deref(), &context.home);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
-            // An item of the project around the current folder, where there is another one around it.
-            if Path::new(graph) == path {
+            // An item of the project around the current folder, where there is another one around it. One that was found
+            // and refused stays refused.
+            if error.exit() != Exit::NotFound || Path::new(graph) == path {
                 Err(error)
             } else {
-                GraphFile::open(&path.to_string_lossy(), &places, &trust)
+                GraphFile::read(located, &trust)
             }
         })?;
         let manifest = match caps {
@@ -177,6 +181,7 @@ pub fn components(
 pub fn engine(context: &Context) -> Result<Engine> {
     let config = EngineConfig {
         cache_dir: Some(context.home.cache().to_path_buf()),
+        cache_bytes: cached::limit()?,
         compiler: context.compiler.clone(),
         compile_observer: Some(Arc::new(Progress(context.output))),
         ..EngineConfig::default()
@@ -197,6 +202,8 @@ pub fn read_manifest(path: &Path, context: &Context) -> Result<Manifest> {
 fn parse_manifest(path: &Path, text: &str) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
     let absolute = absolute(path);
     let base = absolute.parent().unwrap_or(Path::new("/"));
+    // Who names a manifest names the folder that it lies in, links and all; what it grants is named in it.
+    let base = &std::fs::canonicalize(base).unwrap_or_else(|_| base.to_path_buf());
     let base = base.to_str().ok_or_else(|| {
         Error::usage(format!(
             "the folder of the manifest {} has a name that is not text in UTF-8",
@@ -394,7 +401,7 @@ pub(crate) fn drive_with(
 ) -> Result<Driver> {
     let executor = ComponentExecutor::new(components, plan, context.output, quiet);
     let project = crate::project::of_current_folder()?;
-    let executor = Arc::new(executor.keeping(Arc::clone(&store)).with_knowledge_of(&project));
+    let executor = Arc::new(executor.keeping(Arc::clone(&store)).with_knowledge_of(&project, &context.home));
     let parts =
         Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
     Driver::new(walker, run, parts).map_err(|error| {

@@ -37,8 +37,10 @@ fn main() -> ExitCode {
     };
     let output = Output::new(cli.json).in_lines(cli.command.streams(cli.json));
     let compiler = graph_host::compiling::by_this_program();
-    let ended =
-        Context::new(cli.json, compiler).and_then(|context| cli.command.run(&Context { output, ..context }));
+    let ended = Context::new(cli.json, compiler).and_then(|context| {
+        context.home.clean_up();
+        cli.command.run(&Context { output, ..context })
+    });
     ended
         .unwrap_or_else(|error| {
             output.error(&error);

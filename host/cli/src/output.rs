@@ -89,6 +89,16 @@ impl Output {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Asks a person something, and takes the line that is typed; an empty one where nothing more comes.
+    pub fn ask_line(self, question: &str) -> Result<String> {
+        let _ = write!(anstream::stderr().lock(), "{question} ");
+        let mut line = String::new();
+        io::stdin()
+            .read_line(&mut line)
+            .map_err(|error| Error::storage(format!("the answer cannot be read: {error}")))?;
+        Ok(line.trim().to_owned())
+    }
+
     /// Prints the command's JSON document.
     pub fn document(self, value: &impl serde::Serialize) -> Result<()> {
         quiet_pipe(json_document::write(value, io::stdout().lock(), !self.lines))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use graph_core::digest::{Digest, DomainHasher};
+use graph_core::format;
 use graph_core::graph::Graph;
 use graph_core::json;
 use graph_core::trust::{KeyId, Standing, TextStanding};
@@ -12,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::graph_file::GraphFile;
+use crate::home::Home;
+use crate::items::Places;
 use crate::preflight::{Plan, PlannedNode};
 use crate::texts::{self, Text};
 
@@ -153,6 +156,15 @@ impl Pins {
         self.grants = grants.collect();
     }
 
+    /// Where items are looked for when the run goes on. What it was begun with stays admitted, as far as it has not changed.
+    pub(crate) fn places(&self, home: &Home) -> Places {
+        let texts =
+            self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
+        let ids: Vec<String> =
+            texts.chain(self.components.keys().chain(self.graphs.keys()).cloned()).collect();
+        Places::new(&self.item_folders, self.project.as_deref(), home).begun_with(&ids)
+    }
+
     /// The text that a run keeps, and its digest.
     pub fn text(&self) -> Result<(Digest, String)> {
         let value = serde_json::to_value(self)
@@ -167,8 +179,10 @@ impl Pins {
 
     /// Reads back what [`Self::text`] wrote.
     pub fn read(text: &str) -> Result<Self> {
-        serde_json::from_str(text)
-            .map_err(|error| Error::integrity(format!("what the run is pinned to cannot be read: {error}")))
+        serde_json::from_str(text).map_err(|error| {
+            let reason = format::reason(text, &error);
+            Error::integrity(format!("what the run is pinned to cannot be read: {reason}"))
+        })
     }
 }
 

@@ -40,11 +40,6 @@ pub fn check_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// The database of the runs of a project.
-pub fn database(project: &Path) -> PathBuf {
-    project.join(MARK).join("state").join("runs.db")
-}
-
 /// A path for people: relative to the current folder where it lies in it.
 pub fn shown(path: &Path) -> String {
     let relative =

@@ -7,15 +7,16 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use graph_core::graph::Durability;
+use graph_core::id::{IdError, RunId};
 use graph_core::record::{Checkpoint, Record, Status};
-use graph_core::trust::{CommentMark, SigningKey, sign_text};
+use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use graph_store::{At, CheckpointStore, RunRow};
 use serde_json::{Map, Value};
 
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::write_atomic;
-use crate::project::MARK;
+use crate::inside::{self, Kind};
 use crate::runs;
 
 /// The items that a host signs with its identity key, and is believed for.
@@ -24,14 +25,14 @@ pub const ITEMS: &str = "graphs/*";
 /// Writes knowledge items of runs.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    knowledge: PathBuf,
+    project: PathBuf,
     key: SigningKey,
 }
 
 impl Projection {
     /// Into the knowledge of a project, signed with the host's identity.
     pub fn new(project: &Path, key: SigningKey) -> Self {
-        Self { knowledge: project.join(MARK).join("knowledge"), key }
+        Self { project: project.to_path_buf(), key }
     }
 
     /// Writes the item of a run as it is now, if it is time to.
@@ -47,25 +48,43 @@ impl Projection {
             Ok(_) => return Err(Error::integrity("the newest checkpoint is something else")),
             Err(error) => return Err(Error::integrity(error.to_string())),
         };
-        let id = item_id(&row);
+        let id = item_id(&row, &RunId::parse(&row.run_id).map_err(|error| no_id(&row, &error))?);
         let text = text(store, &row, &checkpoint, status, &id)?;
-        let signed = sign_text(&id, &text, CommentMark::Angle, &self.key, now());
-        let path = self.knowledge.join(format!("{id}.md"));
-        let folder = path.parent().unwrap_or(&self.knowledge);
-        std::fs::create_dir_all(folder).map_err(|error| Error::write("the folder", folder, &error))?;
+        let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, &self.key, now());
+        let names = names(&id);
+        inside::folder(&self.project, &names[..names.len().saturating_sub(1)])?;
+        let path = file(&self.project, &id)?;
         write_atomic(&path, signed.as_bytes(), false)
             .map_err(|error| Error::write("the knowledge item", &path, &error))
     }
 }
 
+/// A row has an id that names no run.
+fn no_id(row: &RunRow, error: &IdError) -> Error {
+    Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id))
+}
+
 /// Removes the item of a run that is gone, where there is one.
 pub fn remove(project: &Path, row: &RunRow) {
+    let Ok(run) = RunId::parse(&row.run_id) else { return };
     // A copy that cannot be removed says what the run had come to.
-    let _ = std::fs::remove_file(project.join(MARK).join("knowledge").join(format!("{}.md", item_id(row))));
+    if let Ok(path) = file(project, &item_id(row, &run)) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// The names on the way from `.ai` to an item, without the extension of the last one.
+fn names(id: &str) -> Vec<&str> {
+    std::iter::once("knowledge").chain(id.split('/')).collect()
+}
+
+/// The file of an item. Links on the way are not followed.
+fn file(project: &Path, id: &str) -> Result<PathBuf> {
+    inside::path(project, &names(&format!("{id}.md")), Kind::File)
 }
 
 /// The item's id: the graph's may hold characters that ids of items do not have.
-fn item_id(row: &RunRow) -> String {
+fn item_id(row: &RunRow, run: &RunId) -> String {
     let graph: Vec<String> = row
         .graph_id
         .split('/')
@@ -76,7 +95,7 @@ fn item_id(row: &RunRow) -> String {
         })
         .filter(|part| !part.is_empty())
         .collect();
-    format!("graphs/{}/{}", graph.join("/"), row.run_id)
+    format!("graphs/{}/{}", graph.join("/"), run)
 }
 
 /// The status as the newest record tells it.

@@ -8,7 +8,7 @@ use graph_core::graph::{Action, Graph, ItemType};
 use graph_core::hook::HookAction;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    EnvelopeClaims, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
+    EnvelopeClaims, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
 };
 use graph_registry::artifact::{
     self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, Use,
@@ -135,8 +135,8 @@ impl Publisher<'_> {
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
-                Found::Component { path, .. } => self.component(&path, said),
-                Found::Graph { path } => self.text(Kind::Graph, &path, said),
+                Found::Component { file, .. } => self.component(&file.path, said),
+                Found::Graph { file } => self.text(Kind::Graph, &file.path, said),
             };
         }
         let kind = if item_type == ItemType::Knowledge { Kind::Knowledge } else { Kind::Directive };
@@ -198,7 +198,8 @@ impl Publisher<'_> {
             (None, Kind::Graph) => id_of_graph(path),
             (None, _) => Target::id_of_path(path).unwrap_or_else(|| id_of_file(path)),
         };
-        let signed = match verify_text(&id, &text, self.trust, now()) {
+        let text_kind = TextKind::from(kind.item_type());
+        let signed = match verify_text(text_kind, &id, &text, self.trust, now()) {
             TextStanding::Signed { time, .. } => time,
             TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, &refusal)),
             TextStanding::Unsigned | TextStanding::Legacy { .. } => return Err(not_signed(path)),

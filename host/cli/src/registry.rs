@@ -7,7 +7,7 @@ use graph_core::graph::ItemType;
 use graph_core::trust::TrustStore;
 use graph_core::yaml::parse_duration;
 use graph_registry::artifact::Use;
-use graph_registry::http::Options;
+use graph_registry::http::{Options, TOKEN_REALM_VARIABLE};
 use graph_registry::lock::{Allowed, Departure, FILE, Lock, Locked};
 use graph_registry::publish::PublishError;
 use graph_registry::pull::{self, Judge, PullError, Pulled};
@@ -33,11 +33,15 @@ pub struct Network {
     /// How long all requests may take together, such as 30s or 10m
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = span)]
     pub timeout: Duration,
+    /// A host that may make the tokens of a registry and gets your credentials for it, such as `auth.docker.io`; without it,
+    /// only the registry itself. `GRAPH_HOST_REGISTRY_TOKEN_REALM` names one, too
+    #[arg(long, value_name = "HOST")]
+    pub token_realm: Vec<String>,
 }
 
 impl Default for Network {
     fn default() -> Self {
-        Self { plain_http: None, timeout: Duration::from_mins(5) }
+        Self { plain_http: None, timeout: Duration::from_mins(5), token_realm: Vec::new() }
     }
 }
 
@@ -52,7 +56,9 @@ fn span(text: &str) -> Result<Duration, String> {
 impl Network {
     /// From now on.
     pub fn options(&self) -> Options {
-        Options::new(self.plain_http, self.timeout, MOST)
+        let named = std::env::var(TOKEN_REALM_VARIABLE).ok().filter(|host| !host.is_empty());
+        let realms = self.token_realm.iter().cloned().chain(named).collect();
+        Options::new(self.plain_http, self.timeout, MOST).with_token_realms(realms)
     }
 }
 
@@ -77,6 +83,10 @@ impl From<TransportError> for Error {
                 "log in with `docker login`, or set GRAPH_HOST_REGISTRY to the registry's host, and \
                  GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD beside it",
             ),
+            Trouble::Realm { ref realm, .. } => Self::denied(message).help(format!(
+                "if you trust that host with your credentials for this registry, add `--token-realm {realm}`, or set \
+                 GRAPH_HOST_REGISTRY_TOKEN_REALM to {realm}"
+            )),
             Trouble::TooLarge { .. } | Trouble::TooMuch { .. } => {
                 Self::integrity(message).help("nothing was written; what is this large is no item")
             }

@@ -9,7 +9,7 @@ use graph_core::graph::Graph;
 use graph_core::parameters;
 use graph_core::record::{Accepted, InterruptRecord};
 use graph_core::time::Timestamp;
-use graph_core::trust::{KeyId, Revocation, SigningKey, TrustStore};
+use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore};
 use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ use crate::changes::{self, Present};
 use crate::context::{Context, now};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::items::{Places, judged};
+use crate::items::judged;
 use crate::kept::Kept;
 use crate::launch::{Ready, components, drive_with, engine};
 use crate::output::printable;
@@ -26,6 +26,7 @@ use crate::pins::{Pins, kept_text};
 use crate::preflight::Plan;
 use crate::project;
 use crate::runs;
+use crate::texts;
 use crate::trust;
 use crate::trust_log::TrustLog;
 
@@ -55,6 +56,22 @@ impl Resumable {
     pub fn event(&self, resume: graph_core::walker::Resume) -> Event {
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
     }
+}
+
+/// Whether what the run goes on with is let in, signed by keys that were not revoked, and signed as is required.
+fn still_trusted(
+    run: &str,
+    graph: &str,
+    before: &Pins,
+    pins: &Pins,
+    plan: &Plan,
+    trust: &TrustStore,
+    judged: Moment,
+) -> Result<()> {
+    let refusal = not_let_in(run, before, plan)
+        .or_else(|| signer_revoked(run, before, pins, trust, now()))
+        .or_else(|| not_as_required(run, graph, pins, trust, judged));
+    refusal.map_or(Ok(()), Err)
 }
 
 /// Takes a run, checks what it goes on from and what has changed around it, and restores it.
@@ -95,7 +112,7 @@ pub async fn reopen(
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = inputs_of(&*store, &row)?;
     let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
-    let places = Places::new(&pins.item_folders, pins.project.as_deref(), &context.home);
+    let places = pins.places(&context.home);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
     let mut changes = present.changes;
     let engine = engine(context)?;
@@ -111,11 +128,7 @@ pub async fn reopen(
     let hooks = kept.hooks(&*store)?;
     let plan = Plan::make(&graph, &graphs, &hooks.hooks, &components).await;
     pins.of_plan(&plan);
-    if let Some(error) = not_let_in(&run, &kept.pins, &plan)
-        .or_else(|| signer_revoked(&run, &kept.pins, &pins, &components.trust, now()))
-    {
-        return Err(error);
-    }
+    still_trusted(&run, &graph.id, &kept.pins, &pins, &plan, &components.trust, judged)?;
     // Where graph or manifest have changed, what is granted follows from that.
     changes.extend(changes::of_pins(&kept.pins, &pins, &plan.users(), changes.is_empty()));
     if changes.is_empty() {
@@ -261,6 +274,44 @@ fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Ti
         Error::integrity(format!("what run {run} was begun with is not let in any more:{}", shown.concat()))
             .details(serde_json::json!({ "refusals": lines }))
             .help("get it signed with another key, and begin a new run");
+    (!lines.is_empty()).then_some(error)
+}
+
+/// The refusal to go on with graphs and texts that the trust store requires to be signed and that are not pinned to signatures
+/// which make up what is required: what a run has kept is read without its signature.
+pub(crate) fn not_as_required(
+    run: &str,
+    graph: &str,
+    pins: &Pins,
+    trust: &TrustStore,
+    at: Moment,
+) -> Option<Error> {
+    let graphs = pins.graphs.keys().map(|id| (format!("graph {id}"), id.as_str()));
+    let texts = pins.texts.keys().map(|key| (key.clone(), texts::id_of_key(key)));
+    let items = std::iter::once(("graph".to_owned(), graph)).chain(graphs).chain(texts);
+    let lines: Vec<_> = items
+        .filter_map(|(item, id)| {
+            let signers = pins.signers.get(&item).map_or(&[][..], Vec::as_slice);
+            let few = trust.still_enough(id, signers, at).err()?;
+            Some(format!("{} `{id}`: {few}", item.split(' ').next().unwrap_or_default()))
+        })
+        .collect();
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            format!(
+                "
+- {}",
+                printable(line)
+            )
+        })
+        .collect();
+    let error = Error::integrity(format!(
+        "items of run {run} are not signed as the trust store requires:{}",
+        shown.concat()
+    ))
+    .details(serde_json::json!({ "refusals": lines }))
+    .help("have them signed with one of these keys (graph-host sign FILE --key KEY); `graph-host trust list` shows what is required");
     (!lines.is_empty()).then_some(error)
 }
 

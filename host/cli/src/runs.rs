@@ -20,34 +20,19 @@ use serde_json::{Map, Value};
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::project;
+use crate::state::{self, OwnState};
 
 /// Checkpoints that are read at a time.
 const PAGE: usize = 256;
 
 /// Opens the runs of a project for writing, and makes the database where there is none.
-pub fn open(project: &Path) -> Result<Arc<SqliteStore>> {
-    let file = project::database(project);
-    check_database(&file)?;
-    SqliteStore::open(&file, Options::default()).map(Arc::new).map_err(Error::from)
-}
-
-/// A stranger's project may have anything where the database should be; a pipe would be waited for without end.
-fn check_database(file: &Path) -> Result<()> {
-    match std::fs::metadata(file) {
-        Ok(found) if !found.is_file() => Err(Error::storage(format!(
-            "{} is not a regular file: runs are kept in one",
-            project::shown(file)
-        ))
-        .help("look at what is there, and move it away")),
-        // What is not there is made, or told where it is needed.
-        _ => Ok(()),
-    }
+pub fn open(state: &OwnState) -> Result<Arc<SqliteStore>> {
+    SqliteStore::open(&state.database()?, Options::default()).map(Arc::new).map_err(Error::from)
 }
 
 /// Opens the runs of a project for reading.
 pub fn open_to_read(project: &Path) -> Result<Arc<SqliteStore>> {
-    let file = project::database(project);
-    check_database(&file)?;
+    let file = state::database(project)?;
     let options = Options { access: Access::ReadOnly, ..Options::default() };
     match SqliteStore::open(&file, options) {
         Err(OpenError::Missing { .. }) => {

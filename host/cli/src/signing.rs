@@ -11,14 +11,14 @@ use graph_core::limits::TaskLimits;
 use graph_core::node::{Description, WORLD};
 use graph_core::trust::{
     ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SigningKey,
-    VerifiedComponent, make_statement, sign_component,
+    TextKind, VerifiedComponent, make_statement, sign_component,
 };
 
 use crate::components::cannot_describe;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::home::write_atomic;
-use crate::items::read_component;
+use crate::items::{read_component, type_of_file};
 
 /// The largest text item that is read, in bytes.
 const LARGEST_TEXT: u64 = 16 << 20;
@@ -103,6 +103,11 @@ impl Target {
         };
         ItemId::parse(&id).map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")))
     }
+}
+
+/// What kind of item the text of a file is, where nobody says it.
+pub fn kind_of_text(path: &Path, text: &str) -> TextKind {
+    type_of_file(path, || Some(text.to_owned())).into()
 }
 
 /// What a signer states about a component besides what the component says of itself.

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
+use graph_core::format;
 use graph_core::record::{RecordKind, SignedRecord};
 use graph_store::{At, CheckpointStore};
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,8 @@ pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Optio
     let Some(path) = file(home, store, run)?.filter(|path| path.exists()) else { return Ok(None) };
     let text = text_file::read_as("the note about the run", &path)?;
     serde_json::from_str(&text).map(Some).map_err(|error| {
-        Error::integrity(format!("{} is no note about a run: {error}", path.display()))
+        let reason = format::reason(&text, &error);
+        Error::integrity(format!("{} is no note about a run: {reason}", path.display()))
             .help("remove it: the run is then checked without it")
     })
 }

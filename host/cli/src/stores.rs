@@ -1,18 +1,20 @@
 //! The stores of a project: a database, and a folder of files. A run lies in the one that it was begun in.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::time::Timestamp;
-use graph_core::trust::SigningKey;
-use graph_store::{CheckpointStore, FileStore, MemoryStore, ResolveError, RunFilter, RunRow};
+use graph_store::{
+    CheckpointStore, FileStore, Listed, MemoryStore, ResolveError, RunFilter, RunRow, StorageError,
+};
 
 use crate::error::{Error, Result};
+use crate::home::Home;
 use crate::output::Output;
-use crate::project::{self, MARK};
 use crate::projection::Projection;
 use crate::runs;
+use crate::state::{self, OwnState};
 
 /// Where a run is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -26,29 +28,25 @@ pub enum StoreKind {
     Memory,
 }
 
-/// The folder of the runs of a project that are kept as files.
-pub fn folder(project: &Path) -> PathBuf {
-    project.join(MARK).join("state").join("files")
-}
-
 /// Whether a project has runs in any store.
-pub fn any(project: &Path) -> bool {
-    project::database(project).exists() || FileStore::at(&folder(project)).exists()
+pub fn any(project: &Path) -> Result<bool> {
+    Ok(state::database(project)?.exists() || FileStore::at(&state::files(project)?).exists())
 }
 
 /// A store for a run that begins or goes on.
 pub fn open(
     project: &Path,
     kind: StoreKind,
-    key: SigningKey,
+    home: &Home,
     output: Output,
 ) -> Result<Arc<dyn CheckpointStore>> {
     Ok(match kind {
-        StoreKind::Sqlite => runs::open(project)?,
+        StoreKind::Sqlite => runs::open(&OwnState::open(project, home)?)?,
         StoreKind::Memory => Arc::new(MemoryStore::new()),
         StoreKind::File => {
-            let projection = Projection::new(project, key);
-            let store = FileStore::at(&folder(project)).notifying(Arc::new(move |store, run| {
+            let files = OwnState::open(project, home)?.files()?;
+            let projection = Projection::new(project, home.identity()?);
+            let store = FileStore::at(&files).notifying(Arc::new(move |store, run| {
                 if let Err(error) = projection.write(store, run) {
                     output.warn(format_args!("the knowledge item of run {run} is not up to date: {error}"));
                 }
@@ -68,12 +66,13 @@ impl Stores {
     /// Those that are there; none at all is an error.
     pub fn to_read(project: &Path) -> Result<Self> {
         let mut stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)> = Vec::new();
-        let files = FileStore::at(&folder(project));
+        let files = FileStore::at(&state::files(project)?);
         // Where there is neither, the error is that of the database.
-        if project::database(project).exists() || !files.exists() {
+        if state::database(project)?.exists() || !files.exists() {
             stores.push((StoreKind::Sqlite, runs::open_to_read(project)?));
         }
         if files.exists() {
+            files.check()?;
             stores.push((StoreKind::File, Arc::new(files)));
         }
         Ok(Self { stores })
@@ -111,16 +110,38 @@ impl Stores {
     }
 
     /// Goes through the rows of runs with the stores that they lie in, the newest first, without their results and errors.
-    /// They are read page by page.
+    /// They are read page by page. Where some cannot be read, that is the error, once all others were visited.
     pub fn each(
         &self,
         filter: &RunFilter,
-        mut visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+        visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
     ) -> Result<()> {
+        match self.each_readable(filter, visit)?.into_iter().next() {
+            Some(refused) => Err(refused.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, and gives what was found in place of rows.
+    pub fn each_readable(
+        &self,
+        filter: &RunFilter,
+        visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<Vec<StorageError>> {
         let mut pages = Vec::new();
         for (_, store) in &self.stores {
-            pages.push(Pages { store: &**store, filter: filter.clone(), page: VecDeque::new() });
+            let (page, refused) = (VecDeque::new(), Vec::new());
+            pages.push(Pages { store: &**store, filter: filter.clone(), page, refused });
         }
+        Self::visit_pages(filter, &mut pages, visit)?;
+        Ok(pages.into_iter().flat_map(|pages| pages.refused).collect())
+    }
+
+    fn visit_pages(
+        filter: &RunFilter,
+        pages: &mut [Pages<'_>],
+        mut visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<()> {
         for _ in 0..filter.limit.unwrap_or(usize::MAX) {
             // Each store has an order of its own: between them the clock decides.
             let mut newest: Option<(usize, Timestamp)> = None;
@@ -149,6 +170,8 @@ struct Pages<'s> {
     store: &'s dyn CheckpointStore,
     filter: RunFilter,
     page: VecDeque<RunRow>,
+    /// What was found in place of rows.
+    refused: Vec<StorageError>,
 }
 
 impl Pages<'_> {
@@ -156,7 +179,14 @@ impl Pages<'_> {
     fn created(&mut self) -> Result<Option<Timestamp>> {
         if self.page.is_empty() {
             let limit = self.filter.limit.map_or(PAGE, |limit| limit.min(PAGE));
-            self.page = self.store.runs(&RunFilter { limit: Some(limit), ..self.filter.clone() })?.into();
+            let listed = self.store.list(&RunFilter { limit: Some(limit), ..self.filter.clone() })?;
+            self.page = listed.rows.into();
+            // The next page begins after a row that can be read, and so may come upon the same ones again.
+            for refused in listed.refused {
+                if self.refused.len() < Listed::MOST_REFUSED && !self.refused.contains(&refused) {
+                    self.refused.push(refused);
+                }
+            }
             match self.page.back() {
                 Some(last) => self.filter.before = Some(last.run_id.clone()),
                 None => return Ok(None),

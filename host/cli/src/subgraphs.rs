@@ -1,7 +1,7 @@
 //! The graphs inside a graph: found before a run starts, with what their signatures are worth.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
@@ -13,7 +13,7 @@ use graph_core::work::size;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::graph_file::GraphFile;
-use crate::items::{Found, Places};
+use crate::items::{Found, ItemFile, Places};
 use crate::output::printable;
 use crate::project;
 
@@ -59,7 +59,7 @@ impl Subgraphs {
                 let child = match found.graphs.get(&id) {
                     Some(known) => Arc::clone(known),
                     None => match places.find(&id) {
-                        Ok(Found::Graph { path }) => found.add(&id, GraphFile::read(&path, &id, trust)?)?,
+                        Ok(Found::Graph { file }) => found.add(&id, GraphFile::read(file, trust)?)?,
                         // Components, and what is not there, are the preflight's business.
                         Ok(Found::Component { .. }) | Err(_) => continue,
                     },
@@ -70,18 +70,18 @@ impl Subgraphs {
             if !std::mem::take(&mut templates) {
                 return Ok(found);
             }
-            for (id, path) in places.graphs() {
+            for (id, file) in places.graphs() {
                 if skipped(&id) || !permitted(&id) || found.graphs.contains_key(&id) {
                     continue;
                 }
-                match GraphFile::read(&path, &id, trust) {
+                let shown = project::shown(&file.path);
+                match GraphFile::read(file, trust) {
                     Ok(file) => {
                         found.add(&id, file)?;
                         waiting.push(id);
                     }
                     Err(error) => found.warnings.push(format!(
-                        "`{id}` ({}) cannot be used, should a template name it: {}",
-                        project::shown(&path),
+                        "`{id}` ({shown}) cannot be used, should a template name it: {}",
                         printable(error.message())
                     )),
                 }
@@ -134,13 +134,13 @@ pub fn recursion_warnings(graph: &Graph, graphs: &Graphs) -> Vec<String> {
 }
 
 impl Places {
-    /// The graphs in all folders, by id: of several items with one id the first, as [`Places::find`] takes it.
-    pub fn graphs(&self) -> BTreeMap<String, PathBuf> {
+    /// The graphs in all folders, by id: of several items with one id the one that [`Places::find`] takes.
+    pub fn graphs(&self) -> BTreeMap<String, ItemFile> {
         let is_text = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
         let tools = self.list(ItemType::Tool).into_iter();
         tools
             .filter(|file| is_text(&file.path) && is_graph(&file.path))
-            .map(|file| (file.id, file.path))
+            .map(|file| (file.id.clone(), file))
             .collect()
     }
 }

@@ -13,8 +13,10 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
 
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::installed;
 use crate::items::{FindError, ItemFile, Places, Space, judged};
+use crate::precedence::{self, Precedence};
 use crate::project;
 use crate::text_file;
 
@@ -29,6 +31,8 @@ pub struct Text {
     pub format: TextFormat,
     /// Where it lies; `None` for one that is known from the run alone.
     pub file: Option<ItemFile>,
+    /// Which other items with its id there are.
+    pub precedence: Precedence,
     /// What its signature is worth.
     pub standing: TextStanding,
     /// Its text, without the signature line.
@@ -74,8 +78,12 @@ impl TextError {
             Self::Find(FindError::Missing { .. }) => Error::not_found(message)
                 .help("put it into the project's .ai folder, or name the folder it lies in with --items DIR"),
             Self::Find(FindError::Malformed(_)) => Error::invalid(message),
-            Self::Find(FindError::Outside { .. }) => Error::denied(message),
+            Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => Error::denied(message),
             Self::Unread(error) => error,
+            Self::Refused { file, refusal } if refusal.help(&file).is_some() => {
+                let help = refusal.help(&file).unwrap_or_default();
+                Error::integrity(message).help(help)
+            }
             Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(
                 "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line it is used as unsigned",
             ),
@@ -90,7 +98,10 @@ impl TextError {
     /// The failure of a task that uses the item.
     pub fn into_failure(self) -> Failure {
         let category = match self {
-            Self::Refused { .. } | Self::Find(FindError::Outside { .. }) => Category::Denied,
+            Self::Refused { .. } | Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => {
+                Category::Denied
+            }
+            Self::Unread(ref error) if error.exit() == Exit::Integrity => Category::Denied,
             _ => Category::Permanent,
         };
         Failure::new(category, self.to_string())
@@ -102,7 +113,7 @@ impl fmt::Display for TextError {
         match self {
             Self::Find(error) => error.fmt(f),
             Self::Unread(error) => f.write_str(error.message()),
-            Self::Refused { file, refusal } => write!(f, "the signature of {file} does not hold: {refusal}"),
+            Self::Refused { file, refusal } => f.write_str(&refusal.of_file(file)),
             Self::Invalid(problems) => f.write_str(&problems.to_lines().join("; ")),
             Self::Version { wanted, found: Some(found) } => {
                 write!(f, "`{wanted}` is not there: what is there is version {found}")
@@ -136,6 +147,12 @@ pub fn key(item_type: ItemType, id: &str, format: TextFormat) -> String {
     format!("{} {id}.{extension}", item_type.as_str())
 }
 
+/// The id in a [`key`].
+pub(crate) fn id_of_key(key: &str) -> &str {
+    let file = key.split_once(' ').map_or(key, |(_, file)| file);
+    file.rsplit_once('.').map_or(file, |(id, _)| id)
+}
+
 /// How a file of that name is written.
 pub fn format_of(path: &std::path::Path) -> TextFormat {
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
@@ -163,7 +180,7 @@ impl Texts {
         let text = text_file::read(&file.path).map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
         })?;
-        let standing = verify_text(&file.id, &text, &self.trust, judged(self.recorded));
+        let standing = verify_text(item_type.into(), &file.id, &text, &self.trust, judged(self.recorded));
         if let TextStanding::Invalid(refusal) = standing {
             return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
         }
@@ -175,11 +192,16 @@ impl Texts {
         let format = format_of(&file.path);
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;
         let content = unsigned_text(&text);
+        let digest = Digest::of_bytes(content.as_bytes());
+        let at = judged(self.recorded);
+        let precedence = precedence::of_text(item_type, &file, &text, &standing, &self.trust, at)
+            .map_err(TextError::Unread)?;
         Ok(Text {
             id: file.id.clone(),
             item_type,
             format,
-            digest: Digest::of_bytes(content.as_bytes()),
+            precedence,
+            digest,
             content,
             file: Some(file),
             standing,
@@ -199,6 +221,7 @@ impl Texts {
             item_type,
             format,
             file: None,
+            precedence: Precedence::default(),
             standing: TextStanding::Unsigned,
             content: content.clone(),
             digest: Digest::of_bytes(content.as_bytes()),

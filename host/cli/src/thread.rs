@@ -12,7 +12,7 @@ use graph_core::digest::Digest;
 
 use crate::driver::Control;
 use crate::error::{Error, Result};
-use crate::project::MARK;
+use crate::inside::{self, Kind};
 
 /// How often a running process looks for wishes. It is done by a thread of its own: supersteps do not pay for it.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -22,66 +22,70 @@ pub const GRACE: Duration = Duration::from_secs(3);
 /// A run's folder. Nothing is made before something is written there.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    folder: PathBuf,
+    project: PathBuf,
+    name: String,
 }
+
+const THREADS: &str = "threads";
+const LOG: &str = "output.log";
 
 impl Thread {
     /// The folder of a run of a project. An id that is not a plain file name is represented by its digest.
     pub fn of(project: &Path, run: &str) -> Self {
-        let name = match graph_core::id::check_run_id(run) {
-            Ok(()) => run.to_owned(),
+        let name = match graph_core::id::RunId::parse(run) {
+            Ok(run) => run.to_string(),
             Err(_) => Digest::of_bytes(run.as_bytes()).hex(),
         };
-        Self { folder: project.join(MARK).join("threads").join(name) }
+        Self { project: project.to_path_buf(), name }
     }
 
     /// Whether runs of a project can have such folders: asked before a run is made that needs one.
     pub fn check(project: &Path) -> Result<()> {
-        let folder = project.join(MARK).join("threads");
-        let made = fs::create_dir_all(&folder).and_then(|()| tempfile::tempdir_in(&folder));
-        made.map(drop).map_err(|error| Error::write("the folder", &folder, &error))
+        let folder = inside::folder(project, &[THREADS])?;
+        tempfile::tempdir_in(&folder).map(drop).map_err(|error| Error::write("the folder", &folder, &error))
     }
 
-    /// The folder itself.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The folder itself. A link on the way, which somebody else may have left there, is an error.
+    pub fn folder(&self) -> Result<PathBuf> {
+        inside::path(&self.project, &[THREADS, &self.name], Kind::Folder)
     }
 
     /// Makes the folder.
-    pub fn create(&self) -> Result<()> {
-        fs::create_dir_all(&self.folder).map_err(|error| Error::write("the folder", &self.folder, &error))
+    pub fn create(&self) -> Result<PathBuf> {
+        inside::folder(&self.project, &[THREADS, &self.name])
     }
 
     /// What a run in the background prints.
-    pub fn log_file(&self) -> PathBuf {
-        self.folder.join("output.log")
+    pub fn log_file(&self) -> Result<PathBuf> {
+        self.file(LOG)
     }
 
     /// The file whose appearance is the wish: `cancel`, `kill`.
-    pub fn wish_file(&self, wish: Control) -> PathBuf {
-        self.folder.join(match wish {
-            Control::Cancel => "cancel",
-            Control::Kill => "kill",
-        })
+    pub fn wish_file(&self, wish: Control) -> Result<PathBuf> {
+        self.file(wish_name(wish))
+    }
+
+    fn file(&self, name: &str) -> Result<PathBuf> {
+        inside::path(&self.project, &[THREADS, &self.name, name], Kind::File)
     }
 
     /// Leaves word for the process that runs the run.
     pub fn ask(&self, wish: Control) -> Result<()> {
         self.create()?;
-        let path = self.wish_file(wish);
-        fs::write(&path, b"").map_err(|error| Error::write("the signal file", &path, &error))
+        let path = self.wish_file(wish)?;
+        inside::touch(&path).map_err(|error| Error::write("the signal file", &path, &error))
     }
 
     /// Takes a wish away, and the folder where nothing else is in it.
     pub fn take_back(&self, wish: Control) {
-        remove(&self.wish_file(wish));
+        self.forget(wish_name(wish));
         self.tidy();
     }
 
     /// Removes everything that graph-host has put there, and the folder where nothing else is in it.
     pub fn remove(&self) {
-        for path in [self.log_file(), self.wish_file(Control::Cancel), self.wish_file(Control::Kill)] {
-            remove(&path);
+        for name in [LOG, wish_name(Control::Cancel), wish_name(Control::Kill)] {
+            self.forget(name);
         }
         self.tidy();
     }
@@ -89,13 +93,29 @@ impl Thread {
     /// Removes the folder where nothing is in it.
     fn tidy(&self) {
         // One with something in it stays, and so does one that is not there.
-        let _ = fs::remove_dir(&self.folder);
+        if let Ok(folder) = self.folder() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    /// What cannot be removed is in the way of the next resume at worst, which says so. Where a link leads is not looked at.
+    fn forget(&self, name: &str) {
+        if let Ok(folder) = self.folder() {
+            let _ = fs::remove_file(folder.join(name));
+        }
+    }
+
+    /// Whether there is a wish.
+    fn has(&self, wish: Control) -> bool {
+        self.wish_file(wish).is_ok_and(|file| file.exists())
     }
 }
 
-/// What cannot be removed is in the way of the next resume at worst, which says so.
-fn remove(path: &Path) {
-    let _ = fs::remove_file(path);
+const fn wish_name(wish: Control) -> &'static str {
+    match wish {
+        Control::Cancel => "cancel",
+        Control::Kill => "kill",
+    }
 }
 
 /// Looks for wishes while a run goes on.
@@ -128,10 +148,10 @@ impl Listener {
     pub fn finish(mut self, ended: bool) {
         let heard = self.stop();
         if heard.cancel || ended {
-            remove(&self.thread.wish_file(Control::Cancel));
+            self.thread.forget(wish_name(Control::Cancel));
         }
         if heard.kill.is_some() || ended {
-            remove(&self.thread.wish_file(Control::Kill));
+            self.thread.forget(wish_name(Control::Kill));
         }
         self.thread.tidy();
     }
@@ -149,20 +169,19 @@ impl Drop for Listener {
 }
 
 fn look(thread: &Thread, stopped: &mpsc::Receiver<()>, tell: &impl Fn(Control)) -> Heard {
-    let (cancel, kill) = (thread.wish_file(Control::Cancel), thread.wish_file(Control::Kill));
     let mut heard = Heard::default();
     loop {
-        if heard.kill.is_none() && kill.exists() {
+        if heard.kill.is_none() && thread.has(Control::Kill) {
             heard.kill = Some(Instant::now());
             tell(Control::Kill);
         }
-        if !heard.cancel && cancel.exists() {
+        if !heard.cancel && thread.has(Control::Cancel) {
             heard.cancel = true;
             tell(Control::Cancel);
         }
         // Whatever keeps the run from stopping, it is not to keep others from the run.
         if heard.kill.is_some_and(|at| at.elapsed() > GRACE) {
-            remove(&kill);
+            thread.forget(wish_name(Control::Kill));
             std::process::exit(crate::exit::Exit::Cancelled.code().into());
         }
         if stopped.recv_timeout(PAUSE) != Err(mpsc::RecvTimeoutError::Timeout) {
@@ -180,7 +199,7 @@ mod tests {
     fn a_wish_is_passed_on_once_and_taken_away() {
         let project = tempfile::tempdir().unwrap();
         let thread = Thread::of(project.path(), "r1");
-        assert_eq!(thread.wish_file(Control::Cancel), project.path().join(".ai/threads/r1/cancel"));
+        assert_eq!(thread.wish_file(Control::Cancel).unwrap(), project.path().join(".ai/threads/r1/cancel"));
         let (tell, told) = mpsc::channel();
         let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap()).unwrap();
         assert_eq!(told.recv_timeout(PAUSE * 2), Err(mpsc::RecvTimeoutError::Timeout));
@@ -188,7 +207,7 @@ mod tests {
         assert_eq!(told.recv_timeout(PAUSE * 20), Ok(Control::Cancel));
         assert_eq!(told.recv_timeout(PAUSE * 3), Err(mpsc::RecvTimeoutError::Timeout));
         listener.finish(false);
-        assert!(!thread.folder().exists());
+        assert!(!thread.folder().unwrap().exists());
     }
 
     #[test]
@@ -200,14 +219,54 @@ mod tests {
             listener.stop();
             thread.ask(Control::Cancel).unwrap();
             listener.finish(ended);
-            assert_eq!(thread.wish_file(Control::Cancel).exists(), !ended);
+            assert_eq!(thread.wish_file(Control::Cancel).unwrap().exists(), !ended);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_neither_followed_nor_written_through() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        for name in ["cancel", "kill", "output.log"] {
+            fs::write(victim.join(name), "mine").unwrap();
+        }
+        let untouched = || {
+            ["cancel", "kill", "output.log"]
+                .iter()
+                .all(|name| fs::read(victim.join(name)).unwrap() == b"mine")
+        };
+        let project = folder.path().join("project");
+        fs::create_dir_all(project.join(".ai/threads")).unwrap();
+        // The folder of the run is a link.
+        let thread = Thread::of(&project, "r1");
+        symlink(&victim, project.join(".ai/threads/r1")).unwrap();
+        assert!(thread.create().is_err() && thread.ask(Control::Kill).is_err() && thread.log_file().is_err());
+        thread.take_back(Control::Cancel);
+        thread.remove();
+        assert!(untouched());
+        // What lies in it is one.
+        let thread = Thread::of(&project, "r2");
+        thread.create().unwrap();
+        for name in ["cancel", "kill", "output.log"] {
+            symlink(victim.join(name), project.join(".ai/threads/r2").join(name)).unwrap();
+        }
+        assert!(thread.ask(Control::Cancel).is_err() && thread.log_file().is_err());
+        thread.remove();
+        assert!(untouched() && !project.join(".ai/threads/r2").exists());
+        // All threads are.
+        fs::remove_dir_all(project.join(".ai/threads")).unwrap();
+        symlink(&victim, project.join(".ai/threads")).unwrap();
+        assert!(Thread::check(&project).is_err() && Thread::of(&project, "r3").create().is_err());
+        assert!(untouched() && fs::read_dir(&victim).unwrap().count() == 3);
     }
 
     #[test]
     fn an_id_never_leads_out_of_the_folder() {
-        let thread = Thread::of(Path::new("/p"), "../../etc");
-        assert!(thread.folder().starts_with("/p/.ai/threads"));
-        assert_eq!(thread.folder().components().count(), 5);
+        let folder = Thread::of(Path::new("/p"), "../../etc").folder().unwrap();
+        assert!(folder.starts_with("/p/.ai/threads"));
+        assert_eq!(folder.components().count(), 5);
     }
 }

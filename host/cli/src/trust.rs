@@ -52,9 +52,25 @@ fn own(home: &Home) -> Result<TrustStore> {
     Ok(TrustStore::new(home.verifying_identities()?.into_iter().map(entry).collect()))
 }
 
+/// The trust store in a file as it is now; an empty one where there is no file.
+pub fn read_store(path: &Path) -> Result<TrustStore> {
+    match text_file::read(path) {
+        Ok(text) => Ok(TrustStore::from_yaml(&project::shown(path), &text)?.0),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(TrustStore::default())
+        }
+        Err(error) => Err(Error::read("the trust store", path, &error)),
+    }
+}
+
 /// Edits a trust store: its text goes through `change`, and the file appears whole or not at all. Edits of several
-/// processes come one after the other.
-pub fn edit(path: &Path, change: impl FnOnce(&str, &str) -> Result<String, EditError>) -> Result<()> {
+/// processes come one after the other. `record` writes the edit down before it is made, once nothing but the disk can keep it
+/// from being made: a process that is killed in between has recorded what the same command, given again, then does.
+pub fn edit<T>(
+    path: &Path,
+    change: impl FnOnce(&str, &str) -> Result<(String, T), EditError>,
+    record: impl FnOnce(&T) -> Result<()>,
+) -> Result<T> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_private_folder(folder)?;
     let lock_path = folder.join(".trust.lock");
@@ -65,7 +81,7 @@ pub fn edit(path: &Path, change: impl FnOnce(&str, &str) -> Result<String, EditE
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Error::read("the trust store", path, &error)),
     };
-    let edited = change(&project::shown(path), &text).map_err(|error| match error {
+    let (edited, changed) = change(&project::shown(path), &text).map_err(|error| match error {
         EditError::Invalid(problems) => problems.into(),
         EditError::Exists(_) => {
             Error::usage(error.to_string()).help(format!("edit {} to change an entry", path.display()))
@@ -77,8 +93,10 @@ pub fn edit(path: &Path, change: impl FnOnce(&str, &str) -> Result<String, EditE
             Error::not_found(error.to_string()).help("`graph-host trust list` shows the keys and their ids")
         }
     })?;
+    record(&changed)?;
     write_atomic(path, edited.as_bytes(), false)
-        .map_err(|error| Error::write("the trust store", path, &error))
+        .map_err(|error| Error::write("the trust store", path, &error))?;
+    Ok(changed)
 }
 
 fn parse(path: &Path, text: &str, output: Output) -> Result<TrustStore> {
@@ -108,10 +126,21 @@ mod tests {
         assert_eq!(load(&home, named, output).unwrap_err().exit(), Exit::NotFound);
         std::fs::write(&other, "keys: 1").unwrap();
         assert_eq!(load(&home, named, output).unwrap_err().exit(), Exit::InvalidDocument);
-        assert_eq!(edit(&other, |_, text| Ok(text.to_owned())).map_err(|error| error.exit()), Ok(()));
-        let refused = edit(&other, |name, text| TrustStore::revoke(name, text, "x", Revocation::Always));
+        let unchanged = |_: &str, text: &str| Ok((text.to_owned(), ()));
+        assert_eq!(edit(&other, unchanged, |()| Ok(())).map_err(|error| error.exit()), Ok(()));
+        let revoked =
+            |name: &str, text: &str| Ok((TrustStore::revoke(name, text, "x", Revocation::Always)?, ()));
+        let refused = edit(&other, revoked, |()| Ok(()));
         assert_eq!(refused.unwrap_err().exit(), Exit::InvalidDocument);
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "keys: 1");
+        let emptied = |_: &str, _: &str| Ok((String::new(), ()));
+        let unrecorded = edit(&other, emptied, |()| Err(Error::integrity("the log is damaged")));
+        assert_eq!(unrecorded.unwrap_err().exit(), Exit::Integrity);
+        assert_eq!(
+            std::fs::read_to_string(&other).unwrap(),
+            "keys: 1",
+            "what cannot be recorded is not done"
+        );
         std::fs::write(home.trust_file(), [0xff]).unwrap();
         assert_eq!(load(&home, &[], output).unwrap_err().exit(), Exit::InvalidDocument);
     }

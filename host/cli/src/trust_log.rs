@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use graph_core::digest::Digest;
 use graph_core::document;
 use graph_core::trust::{
-    KeyId, LogEntry, LogError, LogEvent, Standing, TextStanding, VerifiedComponent, peek_log, read_log,
-    unsigned_text,
+    KeyId, LogEnd, LogEntry, LogError, LogEvent, SigningKey, Standing, TextStanding, VerifiedComponent,
+    peek_log, read_first_write, read_log, unsigned_text,
 };
 use graph_registry::artifact::Kind;
 use graph_registry::pull::{Pulled, PulledContent};
@@ -16,10 +16,13 @@ use graph_registry::pull::{Pulled, PulledContent};
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::graph_file::GraphFile;
-use crate::home::{Home, create_private_folder, write_atomic};
+use crate::home::{Home, create_private_folder, sync_folder, write_atomic};
 use crate::preflight::Plan;
 use crate::project;
 use crate::texts;
+
+const BEGIN_ANEW: &str = "find out who changed it, and put trust.log and trust.log.head back from a copy; \
+    to begin a new log, move both away and keep them";
 
 /// The log in a user's space.
 #[derive(Clone, Debug)]
@@ -59,21 +62,26 @@ impl TrustLog {
         if entries.is_empty() || self.fresh(&self.texts()?.0, entries.clone()).is_empty() {
             return Ok(());
         }
-        create_private_folder(self.home.root())?;
-        let lock_path = self.home.root().join(".trust.log.lock");
-        let failed = |error: &io::Error| Error::write("the lock file", &lock_path, error);
-        let lock = File::create(&lock_path).map_err(|error| failed(&error))?;
-        lock.lock().map_err(|error| failed(&error))?;
+        let _lock = self.lock()?;
         // Somebody else may have said it meanwhile.
         let (text, head) = self.texts()?;
         let fresh = self.fresh(&text, entries);
         let key = self.home.identity()?;
         let keys = self.home.verifying_identities()?;
-        let (_, mut end) = read_log(&text, head.as_deref(), &keys).map_err(|error| self.damaged(&error))?;
+        let (_, end) = read_log(&text, head.as_deref(), &keys).map_err(|error| self.damaged(&error))?;
+        if head.is_none() {
+            // Before the first line, so that there are never lines without a head.
+            self.write_head(&end, &key)?;
+        }
+        self.append(&text, end, fresh, &key)
+    }
+
+    /// Writes lines behind those of `text`, which end with `end`, and then the head.
+    fn append(&self, text: &str, mut end: LogEnd, entries: Vec<LogEntry>, key: &SigningKey) -> Result<()> {
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let mut lines = String::new();
-        for entry in fresh {
-            let (line, next) = end.append(entry, &key);
+        for entry in entries {
+            let (line, next) = end.append(entry, key);
             lines.push_str(&line);
             end = next;
         }
@@ -91,9 +99,59 @@ impl TrustLog {
         file.set_len(whole as u64).map_err(|error| failed(&error))?;
         file.write_all(lines.as_bytes()).map_err(|error| failed(&error))?;
         file.sync_all().map_err(|error| failed(&error))?;
-        let head_path = self.head_file();
-        write_atomic(&head_path, end.head(&key).as_bytes(), true)
-            .map_err(|error| Error::write("the head of the trust log", &head_path, &error))
+        // The head must not be on the disk before the name of a log that is new.
+        sync_folder(&path).map_err(|error| failed(&error))?;
+        self.write_head(&end, key)
+    }
+
+    /// Holds the log for this process.
+    fn lock(&self) -> Result<File> {
+        create_private_folder(self.home.root())?;
+        let lock_path = self.home.root().join(".trust.log.lock");
+        let failed = |error: &io::Error| Error::write("the lock file", &lock_path, error);
+        let lock = File::create(&lock_path).map_err(|error| failed(&error))?;
+        lock.lock().map_err(|error| failed(&error))?;
+        Ok(lock)
+    }
+
+    fn write_head(&self, end: &LogEnd, key: &SigningKey) -> Result<()> {
+        let path = self.head_file();
+        write_atomic(&path, end.head(key).as_bytes(), true)
+            .map_err(|error| Error::write("the head of the trust log", &path, &error))
+    }
+
+    /// Writes the head of a log again that a process left without one: `Some` with the number of lines, `None` where the log
+    /// is intact. That is done for the state alone which a kill during the first write leaves ([`read_first_write`]), no line is
+    /// changed, and the log says that it was done. Every other damage is the error that it is for any command.
+    pub fn repair(&self) -> Result<Option<u64>> {
+        let _lock = self.lock()?;
+        let (text, head) = self.texts()?;
+        let key = self.home.identity()?;
+        let keys = self.home.verifying_identities()?;
+        match read_log(&text, head.as_deref(), &keys) {
+            Ok(_) => return Ok(None),
+            Err(LogError::HeadMissing) => {}
+            Err(error) => return Err(self.damaged(&error)),
+        }
+        let (_, end) = read_first_write(&text, &keys).map_err(|error| match error {
+            LogError::HeadMissing => Error::integrity(format!(
+                "the trust log {} is not repaired: its head is missing, and it has more lines than one command writes. Lines may have been cut off with the head",
+                project::shown(&self.file())
+            ))
+            .help(BEGIN_ANEW),
+            error => self.damaged(&error),
+        })?;
+        let restored = LogEntry {
+            at: now(),
+            digest: None,
+            event: LogEvent::HeadRestored,
+            item: "trust.log".to_owned(),
+            keys: Vec::new(),
+            statement: None,
+        };
+        // The line first, as always: killed in between, the log is as much in need of its head as before.
+        self.append(&text, end, vec![restored], &key)?;
+        Ok(Some(end.lines))
     }
 
     /// What a run begins or goes on with.
@@ -177,7 +235,11 @@ impl TrustLog {
 
     fn damaged(&self, error: &LogError) -> Error {
         Error::integrity(format!("the trust log {} is not intact: {error}", project::shown(&self.file())))
-            .help("find out who changed it; to begin a new one, move trust.log and trust.log.head away and keep them")
+            .help(if *error == LogError::HeadMissing {
+                "`graph-host trust repair` writes the head again where a process was killed during its first write"
+            } else {
+                BEGIN_ANEW
+            })
     }
 }
 
@@ -204,6 +266,54 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::exit::Exit;
+
+    #[test]
+    fn a_log_that_a_kill_left_without_head_is_repaired_and_no_other_damage_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let entry = |item: &str| accepted(item.to_owned(), Digest::of_bytes(b"1"), Vec::new());
+        assert_eq!(log.repair().unwrap(), None, "nothing was written yet");
+        log.add(vec![entry("a"), entry("b")]).unwrap();
+        assert_eq!(log.repair().unwrap(), None);
+        let (whole, head) =
+            (fs::read_to_string(log.file()).unwrap(), fs::read_to_string(log.head_file()).unwrap());
+        // Cut off, with the head still there.
+        fs::write(log.file(), whole.lines().next().unwrap().to_owned() + "\n").unwrap();
+        assert_eq!(log.repair().unwrap_err().exit(), Exit::Integrity);
+        fs::write(log.file(), &whole).unwrap();
+        // A head that this host has not written.
+        fs::write(log.head_file(), head.replacen('2', "1", 1)).unwrap();
+        assert_eq!(log.repair().unwrap_err().exit(), Exit::Integrity);
+        // What a kill during the first write left, when the head came last.
+        fs::remove_file(log.head_file()).unwrap();
+        let refused = log.add(vec![entry("c")]).unwrap_err();
+        assert!(refused.help_text().unwrap().contains("trust repair"), "{refused:?}");
+        assert_eq!(log.repair().unwrap(), Some(2));
+        assert!(fs::read_to_string(log.file()).unwrap().starts_with(&whole), "no line has changed");
+        let events: Vec<_> = log.read().unwrap().iter().map(|entry| entry.event).collect();
+        assert_eq!(events, [LogEvent::Accepted, LogEvent::Accepted, LogEvent::HeadRestored]);
+        log.add(vec![entry("c")]).unwrap();
+        // A longer log has had a head: what is missing at its end would be missing for good.
+        fs::remove_file(log.head_file()).unwrap();
+        let before = fs::read_to_string(log.file()).unwrap();
+        assert!(log.repair().unwrap_err().message().contains("more lines than one command writes"));
+        assert_eq!(fs::read_to_string(log.file()).unwrap(), before);
+        assert!(!log.head_file().exists());
+    }
+
+    #[test]
+    fn lines_are_never_without_a_head() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let entry = || vec![accepted("a".to_owned(), Digest::of_bytes(b"1"), Vec::new())];
+        // Killed before the first line.
+        log.write_head(&LogEnd::default(), &log.home.identity().unwrap()).unwrap();
+        assert_eq!(log.read().unwrap(), []);
+        log.add(entry()).unwrap();
+        // Killed after the lines.
+        log.write_head(&LogEnd::default(), &log.home.identity().unwrap()).unwrap();
+        assert_eq!(log.read().unwrap().len(), 1);
+    }
 
     #[test]
     fn what_is_new_is_added_and_every_edit_is_noticed() {

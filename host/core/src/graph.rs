@@ -108,7 +108,7 @@ pub struct Node {
     /// What it does; a node without an action passes through: its result is `null`.
     pub action: Option<Action>,
     /// Channel writes from the result, in document order.
-    pub assign: Vec<(String, ValueTemplate)>,
+    pub assign: Vec<Assignment>,
     /// Where to go from here.
     pub next: Next,
     /// Where to go when the action fails for good.
@@ -133,6 +133,27 @@ pub struct Node {
     pub feedback: bool,
     /// Anything, for tools.
     pub metadata: Option<Value>,
+}
+
+/// A write of a node's `assign`.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The channel.
+    pub channel: String,
+    /// The value; of `{overwrite: v}`, `v` alone.
+    pub value: ValueTemplate,
+    /// How the value is written: the document says so itself, no value that a template gives does.
+    pub mode: WriteMode,
+}
+
+/// How a value is written to a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteMode {
+    /// It goes through the channel's reducer, whatever it looks like.
+    #[default]
+    Fold,
+    /// It takes the place of the value of a reducer channel, and of all other writes of its superstep.
+    Overwrite,
 }
 
 /// What kind of node it is.
@@ -310,6 +331,20 @@ pub struct CommandGrant {
     pub goto: Vec<NodeIndex>,
     /// The channels it may name in `update`.
     pub write: Vec<String>,
+    /// The reducer channels it may name in `update`, and whose value `{overwrite: v}` in an update replaces.
+    pub overwrite: Vec<String>,
+}
+
+impl CommandGrant {
+    /// Whether an update may name a channel.
+    pub fn may_write(&self, channel: &str) -> bool {
+        self.write.iter().chain(&self.overwrite).any(|allowed| allowed == channel)
+    }
+
+    /// Whether `{overwrite: v}` in an update replaces the value of a channel; elsewhere it is data.
+    pub fn may_overwrite(&self, channel: &str) -> bool {
+        self.overwrite.iter().any(|allowed| allowed == channel)
+    }
 }
 
 /// A node's `capabilities`: a further narrowing of what the manifest grants.
@@ -375,6 +410,11 @@ impl Reducer {
         Self::Ephemeral,
         Self::Untracked,
     ];
+
+    /// Whether it makes one value of several writes. What does not takes one write of a superstep, as it is.
+    pub const fn folds(self) -> bool {
+        !matches!(self, Self::LastValue | Self::Ephemeral | Self::Untracked)
+    }
 
     /// The name in documents and records.
     pub const fn as_str(self) -> &'static str {

@@ -188,6 +188,46 @@ pub fn check_run_id(text: &str) -> Result<(), IdError> {
     check_node_name(text)
 }
 
+/// An id of a run that has been checked: it is one part of a path, and leads nowhere else. Whatever is named after a run is
+/// named with this.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(String);
+
+impl RunId {
+    /// Reads an id, see [`check_run_id`].
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        check_run_id(text).map(|()| Self(text.to_owned()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Checks a name that only has to be stored and shown, such as the path of a graph's file: at most `most` bytes, without
+/// control characters and without characters that reorder the text around them or break a line.
+pub fn check_shown_name(text: &str, most: usize) -> Result<(), IdError> {
+    if text.len() > most {
+        return Err(IdError::TooLong(most));
+    }
+    // Joiners stay: names in Persian, in Indic scripts and of emoji are written with them.
+    let refused = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    match text.char_indices().find(|(_, c)| refused(*c)) {
+        Some((offset, character)) => Err(IdError::Character { character, offset }),
+        None => Ok(()),
+    }
+}
+
 /// Checks a state key: one step of a template path, so without what has a meaning in paths and templates, and
 /// without characters that are not seen.
 pub fn check_state_key(text: &str) -> Result<(), IdError> {
@@ -225,6 +265,42 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn an_id_of_a_run_is_one_part_of_a_path() {
+        assert_eq!(RunId::parse("20300131-120000-k3f9qx").unwrap().to_string(), "20300131-120000-k3f9qx");
+        for bad in
+            ["", ".", "..", "../x", "a/b", "a\\b", "a b", "a\0", "a\u{1b}[2J", "\u{202e}a", "é", "@last"]
+        {
+            assert!(RunId::parse(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(RunId::parse(&"a".repeat(129)), Err(IdError::TooLong(MAX_NAME)));
+    }
+
+    #[test]
+    fn shown_names_have_nothing_that_acts() {
+        for good in
+            ["", "3.0/1.0@1", "graphs/ä b/graph.yaml", "می\u{200c}خواهم.yaml", "👩\u{200d}🔬", "it's \"x\""]
+        {
+            assert_eq!(check_shown_name(good, 64), Ok(()), "{good:?}");
+        }
+        for bad in [
+            "\u{1b}[2J",
+            "a\nb",
+            "a\tb",
+            "\0",
+            "\u{7f}",
+            "\u{9b}",
+            "\u{202e}b",
+            "\u{2066}",
+            "\u{200f}",
+            "\u{2028}",
+        ] {
+            let refused = check_shown_name(&format!("x{bad}"), 64);
+            assert!(matches!(refused, Err(IdError::Character { .. })), "{bad:?}: {refused:?}");
+        }
+        assert_eq!(check_shown_name("ab", 1), Err(IdError::TooLong(1)));
+    }
 
     #[test]
     fn item_ids() {

@@ -7,6 +7,7 @@ pub mod condition;
 pub mod diagnostic;
 pub mod digest;
 pub mod document;
+pub mod format;
 pub mod graph;
 pub mod hook;
 pub mod id;

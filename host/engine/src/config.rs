@@ -41,6 +41,9 @@ const KEEP_RESIDENT_BLIND: usize = 64 << 10;
 pub struct EngineConfig {
     /// Where compiled components are kept. `None`: each process compiles for itself.
     pub cache_dir: Option<PathBuf>,
+    /// How many bytes of compiled components are kept there. Once there are more, those that were not used for the longest
+    /// time are removed when a component is added. `None`: any number.
+    pub cache_bytes: Option<u64>,
     /// How many calls may be under way at once; more wait their turn. `None`: twice the number of processors, at
     /// least eight.
     pub concurrency: Option<u32>,

@@ -89,7 +89,7 @@ impl Engine {
                 )
             })?;
         let ticker = Ticker::start(&wasmtime).map_err(EngineError::Ticker)?;
-        let cache = config.cache_dir.map(|folder| Cache::new(folder, &wasmtime));
+        let cache = config.cache_dir.map(|folder| Cache::new(folder, config.cache_bytes, &wasmtime));
         Ok(Self {
             inner: Arc::new(EngineInner {
                 ticker,

@@ -96,6 +96,20 @@ pub enum PrepareError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A granted folder is a link, or lies behind one: who reads the manifest does not see what is granted.
+    #[error(
+        "the folder {folder} that is granted to `{id}` leads to {target}, through the link {link}: the manifest has to name that folder"
+    )]
+    LinkedFolder {
+        /// The item.
+        id: String,
+        /// The folder on the host, as the manifest names it.
+        folder: String,
+        /// The link.
+        link: String,
+        /// Where it leads.
+        target: String,
+    },
     /// A granted secret cannot be used.
     #[error("`{id}`: {source}")]
     Secret {

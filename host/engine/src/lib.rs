@@ -27,7 +27,7 @@ mod state;
 mod structure;
 mod ticker;
 
-pub use cache::CacheStatus;
+pub use cache::{CacheFolder, CachePolicy, CacheStatus, CachedComponent};
 pub use call::{Call, CallReport, Classification};
 pub use compile::{
     COMPILE_ARGUMENT, CompileError, CompileLimits, CompileObserver, Compiler, compile_for_parent,

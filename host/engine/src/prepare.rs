@@ -43,11 +43,7 @@ impl Engine {
         let pre = self.pre(loaded, &grant.kinds)?;
         let mounts =
             if grant.kinds.contains(&CapabilityKind::Filesystem) { &grant.filesystem[..] } else { &[] };
-        let mounts = Mounts::open(mounts).map_err(|(folder, source)| PrepareError::Folder {
-            id: loaded.id().to_owned(),
-            folder,
-            source,
-        })?;
+        let mounts = Mounts::open(mounts).map_err(|unusable| unusable.granted_to(loaded.id()))?;
         let secrets = grant.secrets.iter().map(Secret::read).collect::<Result<_, _>>();
         let secrets =
             secrets.map_err(|source| PrepareError::Secret { id: loaded.id().to_owned(), source })?;

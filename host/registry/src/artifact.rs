@@ -20,7 +20,7 @@ use graph_core::json::canonical_string;
 use graph_core::node::WORLD;
 use graph_core::text_item::{TextFormat, read_text_item};
 use graph_core::time::Timestamp;
-use graph_core::trust::{PREDICATE_TYPE, VerifiedComponent};
+use graph_core::trust::{PREDICATE_TYPE, TextKind, VerifiedComponent};
 use graph_core::yaml::{self, Yaml};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -66,6 +66,16 @@ impl Kind {
             Self::Graph => "graph",
             Self::Knowledge => "knowledge",
             Self::Directive => "directive",
+        }
+    }
+
+    /// What its text is signed as; a component is none.
+    pub const fn text_kind(self) -> Option<TextKind> {
+        match self {
+            Self::Component => None,
+            Self::Graph => Some(TextKind::Graph),
+            Self::Knowledge => Some(TextKind::Knowledge),
+            Self::Directive => Some(TextKind::Directive),
         }
     }
 

@@ -22,6 +22,9 @@ pub struct Layout {
     folder: PathBuf,
 }
 
+/// How the names of temporary files begin and end.
+const TEMPORARY: (&str, &str) = (".graph-host-", ".tmp");
+
 impl Layout {
     /// A directory that may be there or not: the first thing that is put into it makes it.
     pub fn new(folder: &Path) -> Self {
@@ -75,10 +78,22 @@ impl Layout {
 
     /// Writes a file that appears whole or not at all.
     fn write(&self, what: &str, path: &Path, bytes: &[u8]) -> Result<(), TransportError> {
+        self.write_whole(what, path, bytes, true)
+    }
+
+    /// Writes a file, in place of one that may be there or, without `replace`, only where none is.
+    fn write_whole(
+        &self,
+        what: &str,
+        path: &Path,
+        bytes: &[u8],
+        replace: bool,
+    ) -> Result<(), TransportError> {
         let folder = path.parent().unwrap_or(&self.folder);
         let written = || -> io::Result<()> {
             fs::create_dir_all(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            let mut file =
+                tempfile::Builder::new().prefix(TEMPORARY.0).suffix(TEMPORARY.1).tempfile_in(folder)?;
             file.write_all(bytes)?;
             #[cfg(unix)]
             {
@@ -86,8 +101,13 @@ impl Layout {
                 file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
             }
             file.as_file().sync_all()?;
-            file.persist(path).map_err(|error| error.error)?;
-            Ok(())
+            let persisted = if replace { file.persist(path) } else { file.persist_noclobber(path) };
+            match persisted {
+                Err(error) if replace || error.error.kind() != io::ErrorKind::AlreadyExists => {
+                    Err(error.error)
+                }
+                _ => Ok(()),
+            }
         };
         written().map_err(|source| self.io(what, "written", source))
     }
@@ -96,13 +116,17 @@ impl Layout {
     fn lock(&self) -> Result<File, TransportError> {
         let marker = self.folder.join("oci-layout");
         if !marker.exists() {
-            let used = fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some());
+            let is_other = |entry: &fs::DirEntry| !is_of_a_new_layout(entry);
+            let used = fs::read_dir(&self.folder)
+                .is_ok_and(|mut all| all.any(|entry| entry.is_ok_and(|entry| is_other(&entry))));
             if used {
                 let reason = "the folder has other things in it, and no file `oci-layout`".to_owned();
                 return Err(self.broken("an image layout", reason));
             }
-            self.write("`oci-layout`", &marker, VERSION.as_bytes())?;
-            self.write("`index.json`", &self.folder.join("index.json"), &Index::empty().to_bytes())?;
+            // The marker last: with it, the layout is whole. Another process may be making it, too.
+            let index = self.folder.join("index.json");
+            self.write_whole("`index.json`", &index, &Index::empty().to_bytes(), false)?;
+            self.write_whole("`oci-layout`", &marker, VERSION.as_bytes(), false)?;
         }
         let file = File::open(&marker).map_err(|source| self.io("`oci-layout`", "read", source))?;
         file.lock().map_err(|source| self.io("`oci-layout`", "written", source))?;
@@ -114,6 +138,19 @@ impl Layout {
         let bytes = self.read("a manifest", &self.blob_path(&listed.digest), MOST_MANIFEST).ok()?;
         Manifest::read(&bytes).ok()
     }
+}
+
+/// Whether a process that was killed while it made a layout can have left this.
+fn is_of_a_new_layout(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let Some(name) = name.to_str() else { return false };
+    let is_file =
+        |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= 4096);
+    let is_temporary = name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1);
+    let is_empty_index = || {
+        name == "index.json" && fs::read(entry.path()).is_ok_and(|bytes| bytes == Index::empty().to_bytes())
+    };
+    is_file(&entry.path()) && (is_temporary || is_empty_index())
 }
 
 impl Transport for Layout {
@@ -245,6 +282,25 @@ mod tests {
             layers: vec![Descriptor::of(media::WASM, layer)],
             subject,
             annotations: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_layout_that_was_begun_is_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let layout = Layout::new(folder.path());
+        // As a process left it that was killed before the marker.
+        fs::write(at(".graph-host-aBcDe1.tmp"), "{").unwrap();
+        fs::write(at("index.json"), Index::empty().to_bytes()).unwrap();
+        layout.put_blob(b"one").unwrap();
+        assert_eq!(layout.index().unwrap().manifests.len(), 0);
+        // What has something in it is somebody else's.
+        for (name, text) in [("index.json", "{}"), ("notes", "mine")] {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join(name), text).unwrap();
+            let refused = Layout::new(folder.path()).put_blob(b"one");
+            assert!(matches!(refused, Err(TransportError::Broken { .. })), "{name}");
         }
     }
 

@@ -239,7 +239,9 @@ impl Lock {
 
 fn read(root: &Node, problems: &Problems) -> Option<Lock> {
     let mut fields = Fields::open(root, "the lockfile", problems)?;
-    fields.required("version").and_then(|node| node.u64("`version`", FORMAT..=FORMAT, problems));
+    if let Some(node) = fields.required("version") {
+        node.format_version("the lockfile", FORMAT, problems);
+    }
     let mut lock = Lock::default();
     for (section, item_type) in SECTIONS {
         let Some(items) = fields.filled(section) else { continue };

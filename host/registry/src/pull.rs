@@ -514,7 +514,8 @@ impl Arriving<'_> {
             return Err(wrong("it has no id".to_owned()));
         };
         let digest = Digest::of_bytes(text.as_bytes());
-        let standing = verify_text(&id, &text, self.judge.trust, self.judge.at);
+        let Some(text_kind) = kind.text_kind() else { return Err(wrong("it is a component".to_owned())) };
+        let standing = verify_text(text_kind, &id, &text, self.judge.trust, self.judge.at);
         let (key, time) = match &standing {
             TextStanding::Signed { key, time, .. } => (key.clone(), *time),
             TextStanding::Unsigned | TextStanding::Legacy { .. } => {

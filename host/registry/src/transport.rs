@@ -89,6 +89,14 @@ pub enum TransportError {
         /// Why it is not followed.
         reason: &'static str,
     },
+    /// It wants tokens that another host makes, which the user has not named.
+    #[error("{place} wants a token that {realm} makes, which is another host: nothing was sent there")]
+    Realm {
+        /// Where.
+        place: String,
+        /// The host that makes tokens.
+        realm: String,
+    },
     /// What the directory has is not what it should be.
     #[error("{what} in {place} cannot be used: {reason}")]
     Broken {

@@ -6,6 +6,7 @@ use graph_core::digest::Digest;
 use graph_core::record::ErrorCode;
 
 use crate::bounds::{LARGEST_PENDING, LARGEST_TEXT};
+use crate::names::BadName;
 use crate::store::Owner;
 
 /// What the medium under a store can do to any operation.
@@ -20,6 +21,34 @@ pub enum StorageError {
         reason: String,
         /// What can still be read, or how.
         readable: String,
+    },
+    /// A later version of this program has written it.
+    #[error("{file} has format version {found}, and this program reads versions up to {supported}: it was left unchanged; use a newer graph-host", file = file.display())]
+    Newer {
+        /// The file, or the folder of files.
+        file: PathBuf,
+        /// Its version.
+        found: u64,
+        /// The latest version that can be read.
+        supported: u64,
+    },
+    /// An id or a name in a row is none that a store holds. Other rows are not affected.
+    #[error("{file}: row {row} of table {table} is refused: {problem}; other runs can still be read, and `graph-host runs list` shows them", file = file.display())]
+    Row {
+        /// The file.
+        file: PathBuf,
+        /// The table.
+        table: &'static str,
+        /// The number of the row.
+        row: i64,
+        /// What is wrong with it.
+        problem: BadName,
+    },
+    /// Reading takes more work than a file of this size can ask for.
+    #[error("{file} is damaged: reading it takes more work than a file of its size can need; move it away, or put it back from a backup", file = file.display())]
+    Endless {
+        /// The file.
+        file: PathBuf,
     },
     /// No room.
     #[error("no room left to write {file}; nothing of this write was kept, and everything before it was: free some space and resume", file = file.display())]
@@ -57,7 +86,9 @@ impl StorageError {
     /// The code under which a run that meets this ends.
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::Corrupt { .. } => ErrorCode::Integrity,
+            Self::Corrupt { .. } | Self::Newer { .. } | Self::Row { .. } | Self::Endless { .. } => {
+                ErrorCode::Integrity
+            }
             Self::Full { .. } | Self::Busy { .. } | Self::NotWritable { .. } | Self::Io { .. } => {
                 ErrorCode::Storage
             }
@@ -74,6 +105,9 @@ pub enum CreateRunError {
         /// The id.
         run: String,
     },
+    /// One of its ids or names cannot be kept.
+    #[error("the run cannot be kept: {0}")]
+    Name(#[from] BadName),
     /// One of its texts cannot be kept.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -214,6 +248,9 @@ pub enum CommitError {
         /// Why.
         reason: String,
     },
+    /// One of the ids that the run refers to cannot be kept.
+    #[error("the change of the run cannot be kept: {0}")]
+    Name(#[from] BadName),
     /// A text is too large to be kept.
     #[error(
         "run {run} cannot go on: its {what} takes {bytes} bytes, and {most} is the most that is stored in one piece"
@@ -362,6 +399,7 @@ macro_rules! codes {
 codes! {
     CreateRunError {
         Self::Exists { .. } | Self::OutOfRange { .. } | Self::TooLarge { .. } => ErrorCode::Storage,
+        Self::Name(_) => ErrorCode::Integrity,
         Self::Snapshot(error) => error.code(),
     }
     ImportError {
@@ -384,6 +422,7 @@ codes! {
         | Self::Unfit { .. }
         | Self::OutOfRange { .. }
         | Self::TooLarge { .. } => ErrorCode::Storage,
+        Self::Name(_) => ErrorCode::Integrity,
     }
     ReadError {
         Self::NotFound { .. } => ErrorCode::NotFound,
@@ -400,16 +439,20 @@ codes! {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use std::fmt::Write as _;
 
     use super::*;
-    use crate::sqlite::OpenError;
+    use crate::sqlite::{OpenError, PlaceError};
     use graph_core::time::Timestamp;
 
     #[test]
     fn messages_say_what_and_what_to_do() {
         let (run, file, namespace) = ("r-7".to_owned(), PathBuf::from("p/runs.db"), String::new());
-        let storage: [StorageError; 5] = [
+        let bad = || crate::names::run_id("run_id", "../\u{1b}[2J").unwrap_err();
+        let storage: [StorageError; 7] = [
+            StorageError::Row { file: file.clone(), table: "runs", row: 7, problem: bad() },
+            StorageError::Endless { file: file.clone() },
             StorageError::Corrupt {
                 file: file.clone(),
                 reason: "database disk image is malformed".to_owned(),
@@ -444,6 +487,8 @@ mod tests {
         };
         add! {
             CreateRunError::Exists { run: run.clone() },
+            CreateRunError::Name(bad()),
+            CommitError::Name(bad()),
             CreateRunError::TooLarge { run: run.clone(), bytes: 600 << 20 },
             CreateRunError::OutOfRange { run: run.clone(), what: "fuel", number: u64::MAX },
             SnapshotError::Differs { digest: Digest::of_bytes(b"") },
@@ -479,6 +524,11 @@ mod tests {
             OpenError::NotADatabase { file: file.clone() },
             OpenError::Foreign { file: file.clone(), application_id: 77 },
             OpenError::Newer { file: file.clone(), found: 7, supported: 1 },
+            OpenError::Altered { file: file.clone(), what: "the table `t` is missing".to_owned() },
+            PlaceError::NotRegular { file: file.clone() },
+            PlaceError::Journal { file: file.clone(), journal: "p/runs.db-journal".into() },
+            PlaceError::Alone { file: file.clone(), log: "p/runs.db-wal".into() },
+            PlaceError::Sparse { file: file.clone(), length: 1 << 40 },
             OpenError::Unmerged { file, wal: "p/runs.db-wal".into() },
         }
         let text = messages.iter().fold(String::new(), |mut text, (message, code)| {

@@ -10,7 +10,7 @@ use graph_core::time::Timestamp;
 
 use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
 /// Has a say in the commits of a store behind it, and leaves everything else to that.
 pub trait Front: fmt::Debug + Send + Sync {
@@ -50,8 +50,8 @@ impl<F: Front> CheckpointStore for F {
         self.behind().listed_run(run)
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
-        self.behind().runs(filter)
+    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
+        self.behind().list(filter)
     }
 
     fn resolve(&self, name: &str) -> Result<String, ResolveError> {

@@ -6,8 +6,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, InterruptHandle, OptionalExtension as _, TransactionBehavior, params};
+use graph_core::capability::is_key;
+use graph_core::diagnostic::printable;
+use rusqlite::{
+    Connection, ErrorCode, InterruptHandle, OpenFlags, OptionalExtension as _, TransactionBehavior, params,
+};
+
+use crate::sqlite::PlaceError;
+use crate::sqlite::beside::{self, Found};
+use crate::sqlite::guard::{self, Meter};
+use crate::sqlite::shape::Shape;
 
 /// The most entries of a project.
 const MAX_ENTRIES: i64 = 100_000;
@@ -17,6 +25,10 @@ const MAX_BYTES: i64 = 256 << 20;
 const BUSY: Duration = Duration::from_secs(5);
 /// How long one search may take. What it costs to rank entries depends on how often the words occur in all of them.
 const LONGEST_SEARCH: Duration = Duration::from_secs(1);
+/// How long anything else may take, without waiting for other processes.
+const LONGEST_CALL: Duration = Duration::from_secs(5);
+/// The digest of [`SCHEMA`].
+const SHAPE: &str = "d32fe21fe54411fe45c958543c85a7993fad788f156d4e3869e1eeb9cdf50ffe";
 /// The most words, and phrases, of a query that count.
 const MAX_TERMS: usize = 32;
 /// Words of an excerpt.
@@ -24,7 +36,9 @@ const EXCERPT_WORDS: usize = 24;
 /// The longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 500;
 /// Marks the file as one of these: `ghkn`.
-const APPLICATION_ID: i64 = 0x6768_6b6e;
+pub(crate) const APPLICATION_ID: i64 = 0x6768_6b6e;
+/// The version of the tables (`PRAGMA user_version`). Files from before it was written there have none, and are of version 1.
+pub(crate) const VERSION: i64 = 1;
 
 const SCHEMA: &str = "
 CREATE TABLE entries (
@@ -51,7 +65,15 @@ END;
 #[derive(Debug)]
 pub struct KnowledgeStore {
     path: PathBuf,
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<Option<Open>>,
+}
+
+/// The open file.
+#[derive(Debug)]
+struct Open {
+    connection: Connection,
+    /// Counts the work of each call.
+    meter: Meter,
 }
 
 /// Why knowledge could not be used.
@@ -73,6 +95,25 @@ pub enum KnowledgeStoreError {
         /// Bytes that they would have.
         bytes: i64,
     },
+    /// A later version of this program has written it.
+    #[error(
+        "{file} has format version {found}, and this program reads versions up to {VERSION}: it was left unchanged; use a newer graph-host"
+    )]
+    Newer {
+        /// The file.
+        file: String,
+        /// Its version.
+        found: i64,
+    },
+    /// A call takes too long, whatever for.
+    #[error("the project's knowledge took longer than {} s to answer", LONGEST_CALL.as_secs())]
+    Late,
+    /// The file is not what this program has made.
+    #[error("the project's knowledge cannot be used: {0}")]
+    Altered(String),
+    /// What is there, or beside it, is nothing that is opened.
+    #[error("the project's knowledge cannot be used: {0}")]
+    Place(#[from] PlaceError),
     /// The file belongs to something else.
     #[error("{0} is not a file of knowledge: move it away")]
     Foreign(String),
@@ -84,7 +125,7 @@ pub enum KnowledgeStoreError {
 impl From<rusqlite::Error> for KnowledgeStoreError {
     fn from(error: rusqlite::Error) -> Self {
         if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
-            return Self::Slow;
+            return Self::Late;
         }
         Self::Sqlite(match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -109,43 +150,111 @@ impl KnowledgeStore {
     }
 
     /// The open file; none if it is only to be read and is not there.
-    fn open(&self, make: bool) -> Result<Option<MutexGuard<'_, Option<Connection>>>> {
+    fn open(&self, make: bool) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
         let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        if guard.is_none() {
-            if !make && !self.path.exists() {
+        match &*guard {
+            Some(open) => open.meter.begin_within(LONGEST_CALL),
+            None => match self.connect(make)? {
+                None => return Ok(None),
+                open => *guard = open,
+            },
+        }
+        Ok(Some(guard))
+    }
+
+    fn connect(&self, make: bool) -> Result<Option<Open>> {
+        let place = beside::resolved(&self.path);
+        if beside::check(&place)? == Found::Nothing {
+            if !make {
                 return Ok(None);
             }
             if let Some(folder) = self.path.parent() {
                 std::fs::create_dir_all(folder)
                     .map_err(|error| KnowledgeStoreError::Sqlite(format!("{}: {error}", folder.display())))?;
             }
-            let mut connection = Connection::open(&self.path)?;
-            connection.busy_timeout(BUSY)?;
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-            connection.pragma_update(None, "synchronous", "FULL")?;
+        }
+        let place = beside::resolved(&self.path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut connection = Connection::open_with_flags(&place, flags)?;
+        connection.busy_timeout(BUSY)?;
+        guard::set(&connection)?;
+        let meter = Meter::on(&mut connection, &place)?;
+        meter.begin_within(LONGEST_CALL + BUSY);
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        // What is not ours is left as it is: nothing is written before it is known.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        let known = self.recognise(&transaction)?;
+        transaction.commit()?;
+        if !known {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let id: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
-            let tables: i64 =
-                transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-            match (id, tables) {
-                (APPLICATION_ID, _) => {}
-                (_, 0) => {
-                    transaction.execute_batch(SCHEMA)?;
-                    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-                }
-                _ => return Err(KnowledgeStoreError::Foreign(self.path.display().to_string())),
+            // Another process may have done so.
+            if !self.recognise(&transaction)? {
+                transaction.execute_batch(SCHEMA)?;
+                transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+                transaction.pragma_update(None, "user_version", VERSION)?;
             }
             transaction.commit()?;
-            *guard = Some(connection);
         }
-        Ok(Some(guard))
+        meter.begin_within(LONGEST_CALL);
+        Ok(Some(Open { connection, meter }))
+    }
+
+    /// Whether the file has what this program makes; not if it is empty. Anything else is refused.
+    fn recognise(&self, connection: &Connection) -> Result<bool> {
+        let shown = || self.path.display().to_string();
+        let altered = |what: String| KnowledgeStoreError::Altered(format!("{}: {what}", shown()));
+        let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        if id != APPLICATION_ID {
+            let any = connection
+                .query_row("SELECT 1 FROM main.sqlite_schema LIMIT 1", [], |_| Ok(()))
+                .optional()?;
+            return if any.is_none() { Ok(false) } else { Err(KnowledgeStoreError::Foreign(shown())) };
+        }
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version > VERSION {
+            return Err(KnowledgeStoreError::Newer { file: shown(), found: version });
+        }
+        let found = Shape::of(connection)?;
+        if !found.is(SHAPE)
+            && let Some(what) = found.difference(&Shape::made_by([SCHEMA])?)
+        {
+            return Err(altered(what));
+        }
+        // How the index of words works is written in a table of it: nothing but its version, as it is made.
+        let settings = "SELECT count(*) FROM (SELECT k, v FROM words_config LIMIT 8)";
+        let made = "SELECT 1 FROM words_config WHERE k = 'version' AND v = 4";
+        let settings: i64 = connection.query_row(settings, [], |row| row.get(0))?;
+        let is_made = connection.query_row(made, [], |_| Ok(())).optional()?.is_some();
+        if settings != 1 || !is_made {
+            return Err(altered(
+                "the index of its words has settings that graph-host does not make".to_owned(),
+            ));
+        }
+        let total = "SELECT 1 FROM total WHERE entries >= 0 AND bytes >= 0";
+        if connection.query_row(total, [], |_| Ok(())).optional()?.is_none() {
+            return Err(altered("it does not count its entries".to_owned()));
+        }
+        Ok(true)
     }
 
     fn read<T: Default>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         match self.open(false)?.as_deref() {
-            Some(Some(connection)) => read(connection),
+            Some(Some(open)) => self.ended(open, read(&open.connection)),
             _ => Ok(T::default()),
+        }
+    }
+
+    /// The answer of a call, or why it was ended.
+    fn ended<T>(&self, open: &Open, answer: Result<T>) -> Result<T> {
+        match answer {
+            Err(KnowledgeStoreError::Late | KnowledgeStoreError::Slow) if open.meter.is_spent() => {
+                let what = "reading it takes more work than a file of its size can need";
+                Err(KnowledgeStoreError::Altered(format!("{}: {what}", self.path.display())))
+            }
+            answer => answer,
         }
     }
 
@@ -160,7 +269,12 @@ impl KnowledgeStore {
     /// Writes the text of a key, in place of what it held. It is on the disk when this returns.
     pub fn put(&self, key: &str, text: &str) -> Result<()> {
         let mut guard = self.open(true)?;
-        let Some(connection) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
+        let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
+        let written = Self::write(&mut open.connection, key, text);
+        self.ended(open, written)
+    }
+
+    fn write(connection: &mut Connection, key: &str, text: &str) -> Result<()> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known: Option<String> = transaction
             .query_row("SELECT text FROM entries WHERE key = ?1", [key], |row| row.get(0))
@@ -189,24 +303,36 @@ impl KnowledgeStore {
         }
         self.read(|connection| {
             let _limit = TimeLimit::set(connection.get_interrupt_handle(), LONGEST_SEARCH)?;
-            // Excerpts are not SQLite's: `snippet` takes time with the square of the hits in one entry.
-            let mut ranked = connection.prepare_cached(
-                "SELECT entries.id, entries.key FROM words JOIN entries ON entries.id = words.rowid
+            Self::ranked(connection, prefix, &terms, limit).map_err(|error| match error {
+                KnowledgeStoreError::Late => KnowledgeStoreError::Slow,
+                error => error,
+            })
+        })
+    }
+
+    fn ranked(
+        connection: &Connection,
+        prefix: &str,
+        terms: &[Vec<&str>],
+        limit: u32,
+    ) -> Result<Vec<(String, String)>> {
+        // Excerpts are not SQLite's: `snippet` takes time with the square of the hits in one entry.
+        let mut ranked = connection.prepare_cached(
+            "SELECT entries.id, entries.key FROM words JOIN entries ON entries.id = words.rowid
                  WHERE words MATCH ?1 AND substr(entries.key, 1, length(?2)) = ?2
                  ORDER BY bm25(words), entries.key LIMIT ?3",
-            )?;
-            let mut text = connection.prepare_cached("SELECT text FROM entries WHERE id = ?1")?;
-            let found = ranked.query_map(params![matching(&terms), prefix, limit], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-            })?;
-            let mut hits = Vec::new();
-            for row in found {
-                let (id, key) = row?;
-                let text: String = text.query_row([id], |row| row.get(0))?;
-                hits.push((key, excerpt(&text, &terms)));
-            }
-            Ok(hits)
-        })
+        )?;
+        let mut text = connection.prepare_cached("SELECT text FROM entries WHERE id = ?1")?;
+        let found = ranked.query_map(params![matching(terms), prefix, limit], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+        })?;
+        let mut hits = Vec::new();
+        for row in found {
+            let (id, key) = row?;
+            let text: String = text.query_row([id], |row| row.get(0))?;
+            hits.push((checked(key)?, excerpt(&text, terms)));
+        }
+        Ok(hits)
     }
 
     /// The keys that begin with a prefix, from the one behind `after` on, in order of their bytes.
@@ -218,9 +344,18 @@ impl KnowledgeStore {
             )?;
             let rows =
                 statement.query_map(params![prefix, after.unwrap_or_default(), limit], |row| row.get(0))?;
-            Ok(rows.collect::<std::result::Result<_, _>>()?)
+            rows.map(|key| checked(key?)).collect()
         })
     }
+}
+
+/// A key as it was read: nothing else is written as one.
+fn checked(key: String) -> Result<String> {
+    if is_key(&key) {
+        return Ok(key);
+    }
+    let shown: String = key.chars().take(60).collect();
+    Err(KnowledgeStoreError::Altered(format!("`{}` is no key", printable(&shown).replace('\n', "\\n"))))
 }
 
 /// Interrupts what a connection does once it has taken too long, as long as this is kept.
@@ -356,6 +491,24 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_a_version_is_of_version_1_and_a_newer_one_is_refused() {
+        let (_folder, store) = store();
+        store.put("a", "one").unwrap();
+        let set = |version: i64| {
+            Connection::open(&store.path).unwrap().pragma_update(None, "user_version", version).unwrap();
+        };
+        let reopened = || KnowledgeStore::at(&store.path).get("a");
+        set(0);
+        assert_eq!(reopened().unwrap().as_deref(), Some("one"));
+        set(VERSION + 1);
+        let error = reopened().unwrap_err();
+        assert!(matches!(error, KnowledgeStoreError::Newer { found: 2, .. }), "{error}");
+        assert!(error.to_string().ends_with("it was left unchanged; use a newer graph-host"), "{error}");
+        set(VERSION);
+        assert!(reopened().is_ok());
+    }
+
+    #[test]
     fn an_excerpt_is_around_the_first_hit() {
         let (_folder, store) = store();
         let text = format!("{}the\n needle, {}", "hay ".repeat(100), "straw ".repeat(100));
@@ -404,6 +557,95 @@ mod tests {
         std::fs::write(&damaged, "not a database at all, but long enough to be looked at".repeat(20))
             .unwrap();
         assert!(matches!(KnowledgeStore::at(&damaged).get("a"), Err(KnowledgeStoreError::Sqlite(_))));
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_schema() {
+        assert_eq!(Shape::made_by([SCHEMA]).unwrap().digest().hex(), SHAPE);
+    }
+
+    #[test]
+    fn files_that_were_made_by_somebody_else_are_left_alone() {
+        let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id, x AS key, 'a' AS text FROM n";
+        let view = format!("DROP TABLE entries; CREATE VIEW entries AS {endless}");
+        let altered = [
+            (view.as_str(), "the view `entries` is not"),
+            (
+                "CREATE TRIGGER more AFTER UPDATE ON total BEGIN DELETE FROM entries; END",
+                "the trigger `more`",
+            ),
+            ("DROP TRIGGER added", "the trigger `added` is missing"),
+            ("CREATE INDEX odd ON entries (hex(zeroblob(id)))", "the index `odd`"),
+            ("ALTER TABLE entries ADD COLUMN more TEXT AS (hex(text))", "the table `entries` is not"),
+            ("CREATE TABLE words_more (x)", "the table `words_more`"),
+            ("ANALYZE", "sqlite_stat1"),
+            ("DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (text)", "the table `words` is not"),
+            ("INSERT INTO words (words, rank) VALUES ('rank', 'snippet(1)')", "settings"),
+            ("INSERT INTO words (words, rank) VALUES ('pgsz', 64000)", "settings"),
+            ("UPDATE total SET entries = -9000000000", "does not count"),
+            ("DELETE FROM total", "does not count"),
+        ];
+        for (statement, told) in altered {
+            let (folder, store) = store();
+            store.put("a/b", "text").unwrap();
+            drop(store);
+            let path = folder.path().join(".ai/state/knowledge.db");
+            Connection::open(&path).unwrap().execute_batch(statement).unwrap();
+            let before = std::fs::read(&path).unwrap();
+            let store = KnowledgeStore::at(&path);
+            let began = std::time::Instant::now();
+            let refused = [
+                store.get("a/b").unwrap_err(),
+                store.put("a/b", "other").unwrap_err(),
+                store.search("", "text", 1).unwrap_err(),
+                store.list("", None, 1).unwrap_err(),
+            ];
+            for error in refused {
+                assert!(matches!(error, KnowledgeStoreError::Altered(_)), "{statement}: {error}");
+                assert!(error.to_string().contains(told), "{statement}: {error}");
+            }
+            assert!(began.elapsed() < LONGEST_CALL, "{:?}", began.elapsed());
+            assert!(std::fs::read(&path).unwrap() == before, "{statement}: it was written");
+        }
+    }
+
+    #[test]
+    fn keys_are_checked_when_they_are_read() {
+        let (folder, store) = store();
+        store.put("a/b", "text").unwrap();
+        let path = folder.path().join(".ai/state/knowledge.db");
+        Connection::open(&path).unwrap().execute("UPDATE entries SET key = ?1", ["a/\u{1b}[2J"]).unwrap();
+        for error in [store.list("", None, 1).unwrap_err(), store.search("", "text", 1).unwrap_err()] {
+            let KnowledgeStoreError::Altered(told) = error else { panic!("{error}") };
+            assert_eq!(told, "`a/\\u{1b}[2J` is no key");
+        }
+    }
+
+    #[test]
+    fn a_journal_that_names_another_is_not_applied() {
+        let (folder, store) = store();
+        store.put("a/b", "text").unwrap();
+        drop(store);
+        let path = folder.path().join(".ai/state/knowledge.db");
+        let journal = beside::with_suffix(&path, "-journal");
+        std::fs::write(&journal, [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]).unwrap();
+        let refused = KnowledgeStore::at(&path).get("a/b").unwrap_err();
+        assert_eq!(refused, KnowledgeStoreError::Place(PlaceError::Journal { file: path, journal }));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_are_not_followed() {
+        let (folder, store) = store();
+        store.put("a/b", "text").unwrap();
+        drop(store);
+        let path = folder.path().join(".ai/state/knowledge.db");
+        let elsewhere = folder.path().join("elsewhere.db");
+        std::fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        let expected = KnowledgeStoreError::Place(PlaceError::NotRegular { file: path.clone() });
+        assert_eq!(KnowledgeStore::at(&path).put("a/b", "other"), Err(expected.clone()));
+        assert_eq!(KnowledgeStore::at(&path).get("a/b"), Err(expected));
     }
 
     #[test]

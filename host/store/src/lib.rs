@@ -14,6 +14,7 @@ mod front;
 mod knowledge;
 mod lock;
 mod memory;
+mod names;
 mod plan;
 mod regular;
 mod resolve;
@@ -21,6 +22,7 @@ mod run;
 mod sqlite;
 mod store;
 mod upkeep;
+mod versions;
 
 #[cfg(feature = "bench")]
 pub use bare::BareDatabase;
@@ -33,7 +35,11 @@ pub use file::{FileStore, Listener};
 pub use front::Front;
 pub use knowledge::{KnowledgeStore, KnowledgeStoreError};
 pub use memory::MemoryStore;
+pub use names::BadName;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
-pub use sqlite::{Access, OpenError, Options, SCHEMA_VERSION, SqliteStore};
-pub use store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted};
+pub use sqlite::{Access, OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
+pub use store::{
+    At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+};
 pub use upkeep::{Cut, Freed, Mark};
+pub use versions::{Format, Found};

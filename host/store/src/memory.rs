@@ -17,7 +17,9 @@ use crate::error::{
 use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted};
+use crate::store::{
+    At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+};
 use crate::upkeep::{Cut, Freed, Mark};
 
 /// Keeps runs as long as it lives. Clones share what they keep.
@@ -316,7 +318,7 @@ impl CheckpointStore for MemoryStore {
         Ok(self.lock().runs.get(run).map(|run| run.row.listed()))
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
         let state = self.lock();
         let mut found: Vec<&Run> = state.runs.values().filter(|run| filter.matches(&run.row)).collect();
         found.sort_by_key(|run| std::cmp::Reverse(run.order));
@@ -326,7 +328,7 @@ impl CheckpointStore for MemoryStore {
             Some(run) => state.runs.get(run).map_or(0, |run| run.order),
         };
         let found = found.into_iter().filter(|run| run.order < before);
-        Ok(found.take(limit).map(|run| run.row.listed()).collect())
+        Ok(Listed { rows: found.take(limit).map(|run| run.row.listed()).collect(), refused: Vec::new() })
     }
 
     fn resolve(&self, name: &str) -> Result<String, ResolveError> {

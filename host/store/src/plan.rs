@@ -7,6 +7,7 @@ use graph_core::record::{ChannelValue, RecordKind, SignedRecord};
 
 use crate::bounds::{self, LARGEST_NAME, LARGEST_READ, LARGEST_TEXT, Page};
 use crate::error::{CommitError, CreateRunError, ImportError, SnapshotError};
+use crate::names;
 use crate::run::{Change, NewRun, RunRow, RunUpdate};
 use crate::store::Numbered;
 
@@ -174,6 +175,9 @@ fn fit(run: &str, record: &SignedRecord) -> Result<(), CommitError> {
         }
     }
     check_size(run, record)?;
+    if let Err(bad) = names::record(record) {
+        return unfit(bad.to_string());
+    }
     if record.kind == RecordKind::Checkpoint {
         if !record.task.is_empty() {
             return unfit(format!("checkpoint {} names a task, `{}`", record.sequence, record.task));
@@ -249,6 +253,9 @@ pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitEr
         let (what, most) = ("result", LARGEST_TEXT);
         return Err(CommitError::TooLarge { run: run.to_owned(), what, bytes, most });
     }
+    if let (_, Some(id)) = update.continuation_id.parts() {
+        names::run_id("continuation_id", id)?;
+    }
     let max_steps = match update.max_steps {
         Change::Set(number) => number,
         Change::Keep | Change::Clear => 0,
@@ -268,6 +275,7 @@ pub(crate) fn check_update(run: &str, update: &RunUpdate) -> Result<(), CommitEr
 /// Whether a new run can be kept: the numbers of its row, and its texts.
 pub(crate) fn check_run(run: &NewRun) -> Result<(), CreateRunError> {
     let row = &run.row;
+    names::row(row)?;
     let bytes = texts_of_row(row.result.as_ref(), row.error.as_ref());
     if bytes > LARGEST_TEXT {
         return Err(CreateRunError::TooLarge { run: row.run_id.clone(), bytes });

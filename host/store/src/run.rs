@@ -9,6 +9,8 @@ use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;
 use serde::{Deserialize, Serialize};
 
+use crate::names::{self, BadName};
+
 /// A run that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRun {
@@ -198,6 +200,11 @@ pub struct RunFilter {
 }
 
 impl RunRow {
+    /// Checks the ids and names of the row, as every store does before it keeps one and once it has read one.
+    pub fn check_names(&self) -> Result<(), BadName> {
+        names::row(self)
+    }
+
     /// The row without its texts, as lists of runs have it.
     pub(crate) fn listed(&self) -> Self {
         Self {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounds::{self, LARGEST_PENDING};
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
-    SnapshotError,
+    SnapshotError, StorageError,
 };
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::upkeep::{Cut, Freed, Mark};
@@ -51,10 +51,20 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// A run's row without its result and its error, each of which may be large; `None` if there is no such run.
     fn listed_run(&self, run: &str) -> Result<Option<RunRow>, ReadError>;
 
-    /// The rows of runs, the one created last first. Creation order is the store's own and does not depend on clocks.
+    /// The rows of runs, the one created last first, with the refusals of those that cannot be read. Creation order is the
+    /// store's own and does not depend on clocks. There are fewer rows than the filter asks for only where there are no more.
     ///
     /// Results and errors are left out of these rows, as of [`Self::listed_run`].
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError>;
+    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError>;
+
+    /// The same where all rows are needed: the first refusal is the error.
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        let Listed { rows, refused } = self.list(filter)?;
+        match refused.into_iter().next() {
+            Some(refused) => Err(refused.into()),
+            None => Ok(rows),
+        }
+    }
 
     /// The id of the run that a person names: a whole id, a prefix that only one id has, or `@last`, the newest run
     /// without a parent.
@@ -220,6 +230,27 @@ pub enum At {
     Sequence(u64),
     /// The newest one after this number of supersteps.
     Step(u64),
+}
+
+/// Runs as a list has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// The rows that can be read.
+    pub rows: Vec<RunRow>,
+    /// What was found in place of others, at most [`Self::MOST_REFUSED`].
+    pub refused: Vec<StorageError>,
+}
+
+impl Listed {
+    /// How many refusals a list names: a stranger's store may have nothing but bad rows.
+    pub const MOST_REFUSED: usize = 20;
+
+    /// Adds a refusal, unless enough are named.
+    pub(crate) fn refuse(&mut self, refused: StorageError) {
+        if self.refused.len() < Self::MOST_REFUSED {
+            self.refused.push(refused);
+        }
+    }
 }
 
 /// A record of a run's history.

@@ -30,7 +30,7 @@ pub(crate) struct Fixture {
 /// Keys of a fixture, beside those that say what it is made of.
 const ABOUT: [&str; 6] = ["input", "offer", "expect", "guards", "repeat", "variants"];
 /// What it may be made of.
-const PARTS: [&str; 23] = [
+const PARTS: [&str; 26] = [
     "answer",
     "args",
     "before",
@@ -41,7 +41,9 @@ const PARTS: [&str; 23] = [
     "component",
     "core",
     "data",
+    "databases",
     "edit",
+    "envelopes",
     "files",
     "graph",
     "imports",
@@ -49,6 +51,7 @@ const PARTS: [&str; 23] = [
     "node",
     "params",
     "params_text",
+    "planted",
     "registry",
     "run",
     "server",
@@ -56,7 +59,7 @@ const PARTS: [&str; 23] = [
     "trust",
 ];
 /// What may be expected of it.
-const EXPECTED: [&str; 18] = [
+const EXPECTED: [&str; 19] = [
     "exit",
     "code",
     "category",
@@ -69,6 +72,7 @@ const EXPECTED: [&str; 18] = [
     "absent",
     "fuel",
     "heard",
+    "kept",
     "most_fuel",
     "nowhere",
     "shown",

@@ -96,6 +96,13 @@ impl<'f> Scene<'f> {
                 let envelope = signing::envelope(&component, patch);
                 scene.place.write(".ai/tools/t/bad.wasm.dsse.json", &envelope);
             }
+            // Of the same component elsewhere.
+            let envelopes = fixture.parts.get("envelopes").and_then(Value::as_object);
+            for (name, patch) in envelopes.into_iter().flatten() {
+                let path = scene.place.path(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, signing::envelope(&component, patch)).unwrap();
+            }
             std::fs::write(scene.place.path(".ai/tools/t/bad.wasm"), component).unwrap();
         }
         let trust = fixture.parts.get("trust").map_or_else(
@@ -116,7 +123,7 @@ impl<'f> Scene<'f> {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, scene.filled(&generated(text, &fixture.name))).unwrap();
         }
-        scene.edit();
+        scene.edit("edit");
         scene
     }
 
@@ -164,9 +171,26 @@ impl<'f> Scene<'f> {
         format!("start: [bad, good]\nnodes:\n  bad: {{ {entry}{assign} }}\n  {good}\n")
     }
 
-    /// What is done to files before they are offered: links, and programs that make them.
-    fn edit(&self) {
-        let edits = self.fixture.parts.get("edit").and_then(Value::as_array);
+    /// What is done to databases before they are offered: statements, by their files. A file that is not there is made.
+    fn alter(&self) {
+        let databases = self.fixture.parts.get("databases").and_then(Value::as_object);
+        for (name, statements) in databases.into_iter().flatten() {
+            let path = self.place.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let database = rusqlite::Connection::open(&path).unwrap();
+            for statement in statements.as_array().unwrap() {
+                let statement = generated(statement, &self.fixture.name);
+                database
+                    .execute_batch(&statement)
+                    .unwrap_or_else(|error| panic!("{}: {statement}: {error}", self.fixture.name));
+            }
+        }
+    }
+
+    /// What is done to files before they are offered: links, and programs that make them. `edit` comes before the commands
+    /// under `before`, and `planted` after them.
+    fn edit(&self, part: &str) {
+        let edits = self.fixture.parts.get(part).and_then(Value::as_array);
         for edit in edits.into_iter().flatten() {
             let text = |key: &str| edit.get(key).and_then(Value::as_str);
             let file = self.place.path(text("file").unwrap());
@@ -249,7 +273,7 @@ impl<'f> Scene<'f> {
         fn list(folder: &Path, prefix: &str, files: &mut BTreeSet<String>) {
             for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
                 let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-                if [".ai/state", "home"].contains(&name.as_str()) {
+                if name.ends_with(".ai/state") || name == "home" {
                     continue;
                 }
                 if entry.file_type().unwrap().is_dir() {
@@ -316,6 +340,8 @@ impl Scene<'_> {
                 return Err(format!("{words:?} ended with {:?}: {}", ended.code, ended.stderr));
             }
         }
+        self.alter();
+        self.edit("planted");
         Ok(())
     }
 }
@@ -350,9 +376,22 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
     if ended.code != Some(0) && scene.place.path("home/installed/tools").exists() {
         return Err(wrong("something was installed".to_owned()));
     }
+    kept(fixture, &scene).map_err(&wrong)?;
     shown::nowhere(&scene, &ended).map_err(&wrong)?;
     nothing_advanced(fixture, &scene, &ended).map_err(&wrong)?;
     shown::to_people(&scene, &ended)
+}
+
+/// Whether files are what they were: `kept` has their texts by their names.
+fn kept(fixture: &Fixture, scene: &Scene<'_>) -> Result<(), String> {
+    let files = fixture.expect.get("kept").and_then(Value::as_object);
+    for (name, text) in files.into_iter().flatten() {
+        match std::fs::read_to_string(scene.place.path(name)) {
+            Ok(found) if found == text.as_str().unwrap() => {}
+            other => return Err(format!("{name} is {other:?}")),
+        }
+    }
+    Ok(())
 }
 
 /// How many requests reached the fixture's server.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::time::Timestamp;
-use graph_core::trust::{CommentMark, SigningKey, sign_text};
+use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, generated};
@@ -72,7 +72,7 @@ impl Layer {
         let plain = generated(&text["is"], &fixture.name);
         let by = u8::try_from(text.get("by").and_then(Value::as_u64).unwrap_or(1)).unwrap();
         let key = SigningKey::from_seed(&[by; 32]);
-        let mut signed = sign_text("t/bad", &plain, CommentMark::Hash, &key, Timestamp(0));
+        let mut signed = sign_text(TextKind::Graph, "t/bad", &plain, CommentMark::Hash, &key, Timestamp(0));
         if text.get("unsigned").is_some() {
             signed = plain;
         }

@@ -9,7 +9,7 @@ use super::fixture::{Fixture, folder};
 use super::offer::Taken;
 
 /// The topics in the order of a component's life, with their titles.
-const TOPICS: [(&str, &str); 13] = [
+const TOPICS: [(&str, &str); 17] = [
     ("artifacts", "Artifacts: refused before anything is compiled"),
     ("registry", "Registries: refused before anything is written"),
     ("compilation", "Compilation: structural caps, then a child process with limits of time and memory"),
@@ -22,6 +22,10 @@ const TOPICS: [(&str, &str); 13] = [
     ("documents", "Documents"),
     ("work", "The host's own work"),
     ("files", "Granted folders"),
+    ("projects", "Projects: links, and state of another host"),
+    ("spaces", "Items in front of the user's own"),
+    ("stores", "Databases and their side files"),
+    ("formats", "What later versions have written"),
     ("commands", "What is shown"),
 ];
 

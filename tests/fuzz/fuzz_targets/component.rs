@@ -9,7 +9,7 @@ use graph_core::capability::EffectiveGrant;
 use graph_core::limits::TaskLimits;
 use graph_core::node::Activation;
 use graph_core::time::Timestamp;
-use graph_core::trust::VerifiedComponent;
+use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_engine::{Call, Engine, EngineConfig, Journal};
 use libfuzzer_sys::fuzz_target;
 
@@ -30,7 +30,10 @@ fuzz_target!(|data: &[u8]| {
         },
         _ => data.into(),
     };
-    let Ok(component) = VerifiedComponent::under_development(bytes, "fuzz/item") else { return };
+    let Ok(component) = VerifiedComponent::under_development(bytes, "fuzz/item", &TrustStore::default())
+    else {
+        return;
+    };
     let loaded = match ENGINE.load(&component) {
         Ok(loaded) => loaded,
         Err(refused) => return assert!(!refused.to_string().is_empty(), "refused without a reason"),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use graph_core::time::Timestamp;
-use graph_core::trust::{EnvelopeClaims, TextStanding, TrustStore, VerifiedComponent, verify_text};
+use graph_core::trust::{EnvelopeClaims, TextKind, TextStanding, TrustStore, VerifiedComponent, verify_text};
 use libfuzzer_sys::fuzz_target;
 
 /// The smallest component: its header.
@@ -19,6 +19,8 @@ fuzz_target!(|text: &str| {
     let verified =
         VerifiedComponent::verify(Arc::from(COMPONENT), Some(text), &store, "fuzz/item", Timestamp(1));
     assert!(verified.is_err(), "a store without keys has believed someone");
-    let standing = verify_text("fuzz/item", text, &store, Timestamp(1));
-    assert!(!matches!(standing, TextStanding::Signed { .. }), "a store without keys has believed a line");
+    for kind in TextKind::ALL {
+        let standing = verify_text(kind, "fuzz/item", text, &store, Timestamp(1));
+        assert!(!matches!(standing, TextStanding::Signed { .. }), "a store without keys has believed a line");
+    }
 });

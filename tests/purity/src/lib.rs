@@ -15,7 +15,9 @@ use graph_core::schema::InputSchema;
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::time::Timestamp;
 use graph_core::topology::Topology;
-use graph_core::trust::{CommentMark, SigningKey, TrustStore, VerifiedComponent, sign_text, verify_text};
+use graph_core::trust::{
+    CommentMark, SigningKey, TextKind, TrustStore, VerifiedComponent, sign_text, verify_text,
+};
 use graph_core::walker::{Effect, Event, Identity, Resume, RunTree, Setup, TaskReport};
 use graph_core::work::Meter;
 use graph_core::{condition, document, json, record};
@@ -128,8 +130,15 @@ fn trust(text: &str, manifest: &Manifest, now: Timestamp) -> usize {
         Ok((store, _)) => store,
         Err(problems) => return problems.to_lines().len(),
     };
-    let signed = sign_text("t/text", text, CommentMark::Hash, &SigningKey::from_seed(&[7; 32]), now);
-    let standing = format!("{:?}", verify_text("t/text", &signed, &store, now));
+    let signed = sign_text(
+        TextKind::Knowledge,
+        "t/text",
+        text,
+        CommentMark::Hash,
+        &SigningKey::from_seed(&[7; 32]),
+        now,
+    );
+    let standing = format!("{:?}", verify_text(TextKind::Knowledge, "t/text", &signed, &store, now));
     let bytes: Arc<[u8]> = text.as_bytes().into();
     match VerifiedComponent::verify(bytes, Some(text), &store, "t/text", now) {
         Ok(component) => component.ceiling().kinds.len() + manifest.items().len(),

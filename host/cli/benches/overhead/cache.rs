@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use graph_core::trust::VerifiedComponent;
+use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_engine::{CacheStatus, Compiler, Engine, EngineConfig};
 
 use crate::{Pair, ROUNDS, Table};
@@ -24,7 +24,8 @@ pub(crate) fn measure(root: &Path, folder: &Path, table: &mut Table) -> Result<(
     };
     for (name, bytes) in [("small", small), ("large", large)] {
         let what = format!("a component of {} KB from the cache ({name})", bytes.len() / 1000);
-        let component = VerifiedComponent::under_development(bytes.into(), "bench/component")?;
+        let component =
+            VerifiedComponent::under_development(bytes.into(), "bench/component", &TrustStore::default())?;
         let mut pair = Pair::default();
         for round in 0..=ROUNDS {
             let cache_dir = Some(folder.join("loads"));

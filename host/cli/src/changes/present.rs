@@ -3,7 +3,7 @@
 use graph_core::capability::Manifest;
 use graph_core::document::{load, load_snapshot};
 use graph_core::graph::Graph;
-use graph_core::trust::{Moment, TextRefusal, TextStanding, TrustStore, verify_text};
+use graph_core::trust::{Moment, TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
 use graph_core::walker::Graphs;
 
 use super::documents::of_documents;
@@ -37,7 +37,7 @@ impl Present<'_> {
         let path = &self.kept.pins.graph_file;
         let Ok(text) = crate::text_file::read(path) else { return keep() };
         let shown = project::shown(path);
-        let standing = verify_text(&self.kept.graph.id, &text, self.trust, self.judged);
+        let standing = verify_text(TextKind::Graph, &self.kept.graph.id, &text, self.trust, self.judged);
         match &standing {
             // What was changed under its signature is told with what was changed.
             TextStanding::Invalid(TextRefusal::Changed { .. }) if !self.accept => {
@@ -73,8 +73,10 @@ impl Present<'_> {
             Ok(now) => now,
             Err(error) if self.accept => return Err(error),
             Err(error) => {
+                let help = error.help_text().map(|help| format!("; {help}")).unwrap_or_default();
+                let message = error.message();
                 self.changes
-                    .push(format!("a graph inside the graph cannot be used any more: {}", error.message()));
+                    .push(format!("a graph inside the graph cannot be used any more: {message}{help}"));
                 return Ok(self.kept.graphs.clone());
             }
         };

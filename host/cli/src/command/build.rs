@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, Ceiling};
-use graph_core::trust::VerifiedComponent;
+use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
@@ -64,8 +64,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 
     let out = args.out.clone().unwrap_or_else(|| args.folder.join(format!("{name}.wasm")));
     let id = args.id.clone().unwrap_or_else(|| id_of_file(&out));
-    let component =
-        VerifiedComponent::under_development(Arc::clone(&bytes), &id).map_err(|error| refused(&error))?;
+    let component = VerifiedComponent::under_development(Arc::clone(&bytes), &id, &TrustStore::default())
+        .map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, context))??;
     write_atomic(&out, &bytes, false).map_err(|error| Error::write("the component", &out, &error))?;
     let envelope = envelope_path(&out);

@@ -197,8 +197,10 @@ const NAMED: usize = 20;
 
 fn stored(project: &Path) -> Finding {
     let what = "runs";
-    if !stores::any(project) {
-        return Finding::new(what, Standing::Good, "none yet");
+    match stores::any(project) {
+        Ok(true) => {}
+        Ok(false) => return Finding::new(what, Standing::Good, "none yet"),
+        Err(error) => return Finding::new(what, Standing::Bad, error.message()),
     }
     let look = || -> Result<(u64, u64, Vec<String>)> {
         let (mut count, mut more, mut cut_short) = (0, 0, Vec::new());

@@ -6,7 +6,8 @@ use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
-    EnvelopeClaims, Standing, TextStanding, VerifiedComponent, unsigned_text, verify_text,
+    EnvelopeClaims, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
+    verify_text,
 };
 use graph_host::components::Admitted;
 use graph_host::context::{Context, now};
@@ -59,8 +60,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         };
     }
     match places.find(&args.item) {
-        Ok(Found::Component { path, .. }) => component(&path, &args.item, &args.sources, places, context),
-        Ok(Found::Graph { path }) => graph(&path, &args.item, &args.sources, context),
+        Ok(Found::Component { file, .. }) => {
+            component(&file.path, &args.item, &args.sources, places, context)
+        }
+        Ok(Found::Graph { file }) => graph(&file.path, &args.item, &args.sources, context),
         Err(error) => {
             // Not a tool: knowledge, or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {
@@ -85,7 +88,7 @@ fn text_item(
     let output = context.output;
     let trust = trust::load(&context.home, &sources.trust, output)?;
     let text = text_file::read_as("the item", path)?;
-    let standing = verify_text(id, &text, &trust, now());
+    let standing = verify_text(item_type.into(), id, &text, &trust, now());
     let shown = project::shown(path);
     let read = read_text_item(item_type, format_of(path), &shown, &text)?;
     let item = read.item;
@@ -143,8 +146,8 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
             (verified, standing)
         }
         Err(error) => {
-            let verified =
-                VerifiedComponent::under_development(bytes, id).map_err(|error| items::refused(&error))?;
+            let verified = VerifiedComponent::under_development(bytes, id, &TrustStore::default())
+                .map_err(|error| items::refused(&error))?;
             (verified, Err(error.to_string()))
         }
     };
@@ -220,7 +223,7 @@ fn graph(path: &Path, id: &str, sources: &Sources, context: &Context) -> Result<
     let output = context.output;
     let trust = trust::load(&context.home, &sources.trust, output)?;
     let text = text_file::read_as("the graph", path)?;
-    let standing = verify_text(id, &text, &trust, now());
+    let standing = verify_text(TextKind::Graph, id, &text, &trust, now());
     let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
     let graph = loaded.graph;
     if output.is_json() {

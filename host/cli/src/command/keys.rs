@@ -154,17 +154,18 @@ struct RotateReport {
     statement: String,
 }
 
-/// The new key is made first: without the statement it is a key like any other.
+/// The statement is written before the new key: a statement about a key that does not exist changes nothing, and the next try
+/// replaces it.
 fn rotate(args: &Rotate, context: &Context) -> Result<RotateReport> {
     let pairs = Pairs::of(&context.home);
     let old = signing_key(&context.home, &args.old)?;
-    let pair = pairs.generate(&args.new, false)?;
-    let new = signing_key(&context.home, &args.new)?;
-    let rotation = Rotation::sign(&old, &new, now()).map_err(|error| Error::usage(error.to_string()))?;
-    let beside = || pair.private_file.with_file_name(format!("{}.rotation.json", args.new));
+    let beside = || context.home.keys().join(format!("{}.rotation.json", args.new));
     let file = args.out.clone().unwrap_or_else(beside);
-    write_atomic(&file, rotation.to_text().as_bytes(), false)
-        .map_err(|error| Error::write("the rotation", &file, &error))?;
+    let pair = pairs.generate_after(&args.new, false, |new| {
+        let rotation = Rotation::sign(&old, new, now()).map_err(|error| Error::usage(error.to_string()))?;
+        write_atomic(&file, rotation.to_text().as_bytes(), false)
+            .map_err(|error| Error::write("the rotation", &file, &error))
+    })?;
     Ok(RotateReport { old_id: old.id().to_string(), key: pair.into(), statement: shown(&file) })
 }
 

@@ -3,6 +3,7 @@
 
 mod again;
 mod build;
+mod cache;
 mod caps;
 mod completions;
 mod doctor;
@@ -11,6 +12,7 @@ mod graph;
 mod inspect;
 mod keys;
 mod lock;
+mod migrate;
 mod new;
 mod number;
 mod observe;
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Pull(pull::Args),
     Lock(lock::Args),
     Search(search::Args),
+    Cache(cache::Args),
+    Migrate(migrate::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -95,6 +99,8 @@ impl Command {
             Self::Pull(args) => pull::run(&args, context),
             Self::Lock(args) => lock::run(&args, context),
             Self::Search(args) => search::run(&args, context),
+            Self::Cache(args) => cache::run(args, context),
+            Self::Migrate(args) => migrate::run(&args, context),
             Self::Doctor(args) => doctor::run(&args, context),
             Self::Completions(args) => completions::run(&args, context),
         }

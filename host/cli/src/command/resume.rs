@@ -123,7 +123,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     let (kind, store, row) = Stores::to_read(&project)?.find(&args.run)?;
     drop(store);
     let telemetry = args.observe.telemetry()?;
-    let store = stores::open(&project, kind, context.home.identity()?, output)?;
+    let store = stores::open(&project, kind, &context.home, output)?;
     let signing_key = args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
     let mut resumable = resume::reopen(
         &row.run_id,

@@ -1,5 +1,6 @@
 //! `graph-host run`: carry out a graph.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,9 +12,11 @@ use graph_host::detach::{self, Detached, Orders};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::graph_file::{standing_json, standing_text};
+use graph_host::items::Space;
 use graph_host::keys::signing_key;
 use graph_host::launch::{Scene, Sources, Start, begin, check_inputs, run_parameters};
-use graph_host::output::{self, printable, styled};
+use graph_host::output::{self, Output, printable, styled};
+use graph_host::precedence::Precedence;
 use graph_host::preflight::{Plan, PlannedId};
 use graph_host::report::{self, Progress};
 use graph_host::session::Session;
@@ -117,20 +120,27 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Result<Exit> {
     context.block_on(carry_out(args, context))?
 }
 
+/// Tells what is doubtful about the graphs of a scene, and about where they were found.
+fn warn_of(scene: &Scene, output: Output) {
+    if !scene.file.warnings.is_empty() {
+        output.report(&scene.file.warnings);
+    }
+    let recursion = recursion_warnings(&scene.file.graph, &scene.subgraphs.graphs);
+    let files = iter::once(&scene.file).chain(scene.subgraphs.files.values());
+    let found = files.flat_map(|file| &file.precedence.warnings);
+    for warning in recursion.iter().chain(&scene.subgraphs.warnings).chain(found) {
+        output.warn(warning);
+    }
+}
+
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
     let mut scene = Scene::open(&args.graph, args.caps.as_deref(), &args.sources, context)?;
     scene.components.signing_key =
         args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
-    if !scene.file.warnings.is_empty() {
-        output.report(&scene.file.warnings);
-    }
     let graph = Arc::clone(&scene.file.graph);
-    for warning in recursion_warnings(&graph, &scene.subgraphs.graphs).iter().chain(&scene.subgraphs.warnings)
-    {
-        output.warn(warning);
-    }
+    warn_of(&scene, output);
     let parameters = run_parameters(&graph, &given)?;
     if let Some(run) = &parameters.resume_run_id {
         return again::go_on(run, &args, given.clone(), &scene, context).await;
@@ -161,7 +171,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
 
     let telemetry = args.observe.telemetry()?;
     let home = home(&args, detach)?;
-    let store = stores::open(&home, args.store, context.home.identity()?, output)?;
+    let store = stores::open(&home, args.store, &context.home, output)?;
     let start = Start {
         inputs,
         run_id: args.run_id,
@@ -336,11 +346,17 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
         let mut document = json!({
             "graph": scene.file.graph.id,
             "file": scene.file.path.display().to_string(),
+            "space": scene.file.space,
+            "passed_over": scene.file.precedence.passed_over,
+            "hides": scene.file.precedence.hides,
             "digest": scene.file.graph.digest,
             "signature": standing_json(&scene.file.standing),
             "graphs": scene.subgraphs.files.iter().map(|(id, file)| json!({
                 "id": id,
                 "file": file.path.display().to_string(),
+                "space": file.space,
+                "passed_over": file.precedence.passed_over,
+                "hides": file.precedence.hides,
                 "digest": file.graph.digest,
                 "signature": standing_json(&file.standing),
             })).collect::<Vec<_>>(),
@@ -361,6 +377,9 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
         standing_text(&scene.file.standing)
     ))?;
     output.line(format_args!("  {}", styled(output::DIM, graph.digest)))?;
+    if let Some(line) = scene.file.precedence.line(scene.file.space) {
+        output.line(format_args!("  {line}"))?;
+    }
     output.line(styled(output::BOLD, "\nitems"))?;
     for (id, item) in &plan.items {
         match item {
@@ -446,11 +465,12 @@ fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Re
 fn text_line(item_type: &str, id: &str, text: &Text) -> String {
     let file = text.file.as_ref().map(|file| project::shown(&file.path)).unwrap_or_default();
     format!(
-        "  {} {item_type} {}  {}  {}",
+        "  {} {item_type} {}  {}  {}{}",
         styled(output::GOOD, "✓"),
         printable(id),
         standing_text(&text.standing),
         styled(output::DIM, format_args!("{} {file}", text.digest.short())),
+        precedence_line(&text.precedence, text.space()),
     )
 }
 
@@ -467,21 +487,29 @@ fn item_lines(id: &str, admitted: &graph_host::components::Admitted) -> String {
     let interfaces: Vec<_> = admitted.declared.iter().map(ToString::to_string).collect();
     let needs = if interfaces.is_empty() { "nothing".to_owned() } else { interfaces.join(", ") };
     format!(
-        "  {} {}{version}  {signer}  {}\n      needs {}",
+        "  {} {}{version}  {signer}  {}{}\n      needs {}",
         styled(output::GOOD, "✓"),
         printable(id),
         styled(output::DIM, format_args!("{} {}", verified.digest().short(), project::shown(&admitted.path))),
+        precedence_line(&admitted.precedence, admitted.space),
         printable(&needs)
     )
+}
+
+/// The line below an item that says where it was taken from, where there are others with its id.
+fn precedence_line(precedence: &Precedence, space: Option<Space>) -> String {
+    let line = space.and_then(|space| precedence.line(space));
+    line.map(|line| format!("\n      {line}")).unwrap_or_default()
 }
 
 /// A graph inside the graph, as the plan shows it.
 fn graph_line(id: &str, file: &graph_host::graph_file::GraphFile) -> String {
     format!(
-        "  {} {}  graph {}  {}",
+        "  {} {}  graph {}  {}{}",
         styled(output::GOOD, "✓"),
         printable(id),
         standing_text(&file.standing),
-        styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path)))
+        styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path))),
+        precedence_line(&file.precedence, Some(file.space))
     )
 }

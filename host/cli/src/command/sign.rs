@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, Ceiling};
 use graph_core::time::Timestamp;
-use graph_core::trust::{CommentMark, ComponentStatement, SigningKey, VerifiedComponent, sign_text};
+use graph_core::trust::{
+    CommentMark, ComponentStatement, SigningKey, TextFormatVersion, TextKind, TrustStore, VerifiedComponent,
+    sign_text,
+};
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
@@ -13,10 +16,12 @@ use graph_host::items::{envelope_path, refused};
 use graph_host::keys::signing_key;
 use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
 use graph_host::project::shown;
-use graph_host::signing::{Claims, Target, countersign, describe, replace_text, sign_component_file};
+use graph_host::signing::{
+    Claims, Target, countersign, describe, kind_of_text, replace_text, sign_component_file,
+};
 use serde::Serialize;
 
-use super::trust::{ceiling_text, kind};
+use super::trust::{ceiling_text, kind, kind_of_a_component, text_kind};
 
 /// Sign a component, a graph or another text item
 #[derive(Debug, clap::Args)]
@@ -29,6 +34,9 @@ pub(crate) struct Args {
     /// The item that it is; below `.ai/tools` it follows from the path
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// What kind of item a text is; below `.ai` it follows from the path, elsewhere from the text
+    #[arg(long, value_name = "KIND", value_parser = text_kind)]
+    kind: Option<TextKind>,
     /// A component's version, as in 1.2.3
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
@@ -36,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Option<Vec<CapabilityKind>>,
     /// Vouch for the statement that a component's envelope already holds, beside those who signed it
-    #[arg(long, conflicts_with_all = ["time", "version", "may"])]
+    #[arg(long, conflicts_with_all = ["time", "version", "may", "kind"])]
     add: bool,
     /// The time that a text item's line states, for signatures that can be made again; without it, now
     #[arg(long, value_name = "TIME")]
@@ -56,6 +64,9 @@ struct Report {
     file: String,
     item: String,
     kind: &'static str,
+    /// The format of a text's signature line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +90,9 @@ fn sign(args: &Args, context: &Context) -> Result<Report> {
                 return Err(Error::usage(
                     "`--time` goes with a text item; a component's statement has no time",
                 ));
+            }
+            if args.kind.is_some() {
+                return Err(kind_of_a_component());
             }
             let envelope = envelope_path(&args.file);
             if !args.add {
@@ -104,8 +118,8 @@ fn component(
     let version = args.version.as_deref().or(id.version()).ok_or_else(|| {
         Error::usage("a component is signed with its version").help("say which: --version 1.2.3")
     })?;
-    let component =
-        VerifiedComponent::under_development(bytes, id.path()).map_err(|error| refused(&error))?;
+    let component = VerifiedComponent::under_development(bytes, id.path(), &TrustStore::default())
+        .map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, context))??;
     let ceiling = args.may.clone().map(Ceiling::of);
     let claims = Claims { id: id.path(), version, ceiling, limits: None };
@@ -119,6 +133,7 @@ fn component_report(file: String, statement: ComponentStatement, key: &SigningKe
         file,
         item: predicate.id,
         kind: "component",
+        format: None,
         version: Some(predicate.version),
         digest: Some(statement.subject.to_string()),
         summary: Some(predicate.description.summary),
@@ -135,12 +150,14 @@ fn text_item(args: &Args, text: &str, mark: CommentMark, key: &SigningKey) -> Re
     }
     let id = Target::id(args.id.as_deref(), &args.file)?;
     let at = args.time.unwrap_or_else(now);
-    let signed = sign_text(id.path(), text, mark, key, at);
+    let kind = args.kind.unwrap_or_else(|| kind_of_text(&args.file, text));
+    let signed = sign_text(kind, id.path(), text, mark, key, at);
     replace_text(&args.file, &signed)?;
     Ok(Report {
         file: shown(&args.file),
         item: id.path().to_owned(),
-        kind: "text",
+        kind: kind.as_str(),
+        format: Some(TextFormatVersion::OfKind.number()),
         version: None,
         digest: None,
         summary: None,
@@ -175,6 +192,9 @@ impl Report {
             ("at most", &ceiling),
             ("signed at", &self.signed_at),
         ];
+        if self.format.is_some() {
+            field("kind", self.kind);
+        }
         for (name, value) in fields {
             if let Some(value) = value {
                 field(name, value);

@@ -7,7 +7,8 @@ use clap::Subcommand;
 use graph_core::capability::{CapabilityKind, Ceiling, ItemPattern};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TrustStore, TrustedKey,
+    KeyName, LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TextKind, TrustStore,
+    TrustedKey,
 };
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
@@ -38,6 +39,11 @@ enum Command {
     Rotate(Rotate),
     /// Show what was accepted when, and by which keys
     Log(Log),
+    /// Write the head of the trust log again that a killed process left without one
+    ///
+    /// Only the state is repaired that a kill during the very first write leaves, with every line in place and signed by this
+    /// host. No line is changed or removed, and the log says that it was repaired.
+    Repair,
 }
 
 #[derive(Debug, clap::Args)]
@@ -104,6 +110,12 @@ struct Revoke {
     /// Since when it is not to be trusted; without it, all along
     #[arg(long, value_name = "TIME")]
     since: Option<Timestamp>,
+    /// Revoke the keys that follow it, too
+    #[arg(long, conflicts_with = "yes")]
+    with_successors: bool,
+    /// Revoke this key alone and ask nothing, though keys follow it; those stay trusted
+    #[arg(long)]
+    yes: bool,
     /// Edit this trust store, not your own
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -114,6 +126,19 @@ pub(super) fn kind(text: &str) -> Result<CapabilityKind, String> {
     CapabilityKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
         format!("one of {} is needed", CapabilityKind::ALL.map(CapabilityKind::as_str).join(", "))
     })
+}
+
+/// Reads what kind of item a text is.
+pub(super) fn text_kind(text: &str) -> Result<TextKind, String> {
+    TextKind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == text)
+        .ok_or_else(|| format!("one of {} is needed", TextKind::ALL.map(TextKind::as_str).join(", ")))
+}
+
+/// The refusal of `--kind` with a component.
+pub(super) fn kind_of_a_component() -> Error {
+    Error::usage("`--kind` goes with a text item; a component is a component")
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
@@ -128,14 +153,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             output.show(&report, || report.render())?;
         }
         Command::Revoke(args) => {
-            let report = revoke(args, context)?;
-            output.show(&report, || format!("revoked in {}\n{}", report.file, report.key.render()))?;
+            let report = revoke(&args, context)?;
+            output.show(&report, || report.render())?;
         }
         Command::Rotate(args) => {
             let report = rotate(args, context)?;
             output.show(&report, || format!("trusted in {}\n{}", report.file, report.key.render()))?;
         }
         Command::Log(args) => super::trust_log::run(args.verify, context)?,
+        Command::Repair => super::trust_log::repair(context)?,
     }
     Ok(Exit::Ok)
 }
@@ -275,37 +301,129 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
         TrustLog::of(&context.home).read()?;
     }
     let file = args.file.unwrap_or_else(|| context.home.trust_file());
-    trust::edit(&file, |name, text| TrustStore::add(name, text, &key))?;
-    if own {
-        TrustLog::of(&context.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None)?;
-    }
+    let change = |name: &str, text: &str| Ok((TrustStore::add(name, text, &key)?, ()));
+    trust::edit(&file, change, |()| {
+        let added = || TrustLog::of(&context.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None);
+        if own { added() } else { Ok(()) }
+    })?;
     Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
 }
 
-fn revoke(args: Revoke, context: &Context) -> Result<EditReport> {
+#[derive(Debug, Serialize)]
+struct RevokeReport {
+    file: String,
+    key: TrustedReport,
+    /// The keys that follow it and were revoked with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    successors_revoked: Vec<TrustedReport>,
+    /// The keys that follow it and stay trusted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    successors_kept: Vec<TrustedReport>,
+}
+
+impl RevokeReport {
+    fn render(&self) -> String {
+        let mut text = format!("revoked in {}\n{}", self.file, self.key.render());
+        for successor in &self.successors_revoked {
+            let _ = write!(text, "\n{}", successor.render());
+        }
+        if !self.successors_kept.is_empty() {
+            let _ = write!(text, "\nstill trusted, on the word of the revoked key:");
+            for successor in &self.successors_kept {
+                let _ = write!(text, "\n{}", successor.render());
+            }
+        }
+        text
+    }
+}
+
+/// Revokes a key. Keys that follow it are trusted on its word, which whoever has stolen it can give as well: the user says
+/// what becomes of them.
+fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
     let own = args.file.is_none();
     if own {
         // What cannot be written down is not done.
         TrustLog::of(&context.home).read()?;
     }
-    let file = args.file.unwrap_or_else(|| context.home.trust_file());
+    let file = args.file.clone().unwrap_or_else(|| context.home.trust_file());
+    let present = trust::read_store(&file)?;
+    let successors: Vec<KeyName> = present.find(&args.key).map_or_else(Vec::new, |key| {
+        present
+            .successors(key.id())
+            .into_iter()
+            .map(|key| KeyName { name: key.name.clone(), id: key.id() })
+            .collect()
+    });
+    let with_successors = args.with_successors || asked_about(&successors, args, context)?;
     let revocation = args.since.map_or(Revocation::Always, Revocation::Since);
-    let mut revoked = None;
-    trust::edit(&file, |name, text| {
-        let edited = TrustStore::revoke(name, text, &args.key, revocation)?;
+    let change = |name: &str, text: &str| {
+        let mut edited = TrustStore::revoke(name, text, &args.key, revocation)?;
+        if with_successors {
+            for successor in &successors {
+                edited = TrustStore::revoke(name, &edited, &successor.id.to_string(), revocation)?;
+            }
+        }
         let (store, _) =
             TrustStore::from_yaml(name, &edited).map_err(graph_core::trust::EditError::Invalid)?;
-        revoked = store.find(&args.key).cloned();
-        Ok(edited)
-    })?;
-    match revoked {
-        Some(key) => {
-            if own {
-                TrustLog::of(&context.home).key(LogEvent::KeyRevoked, &key.name, vec![key.id()], None)?;
-            }
-            Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
+        Ok((edited, store))
+    };
+    let missing = || Error::not_found(format!("the trust store has no key `{}`", args.key));
+    let store = trust::edit(&file, change, |store| {
+        let revoked = store.find(&args.key).ok_or_else(missing)?;
+        let known: Vec<_> = successors.iter().map(|key| key.id).collect();
+        if store.successors(revoked.id()).iter().any(|key| !known.contains(&key.id())) {
+            let message =
+                format!("another process has added a key that follows `{}`: nothing was revoked", args.key);
+            return Err(Error::storage(message).help("give the command again"));
         }
-        None => Err(Error::not_found(format!("the trust store has no key `{}`", args.key))),
+        let also = successors.iter().filter(|_| with_successors);
+        let names = also.map(|key| (&key.name, key.id)).chain([(&revoked.name, revoked.id())]);
+        for (name, id) in names.filter(|_| own) {
+            TrustLog::of(&context.home).key(LogEvent::KeyRevoked, name, vec![id], None)?;
+        }
+        Ok(())
+    })?;
+    let at = now();
+    let revoked = store.find(&args.key).ok_or_else(missing)?;
+    let reports = successors.iter().filter_map(|key| store.find(&key.id.to_string()));
+    let reports: Vec<_> = reports.map(|key| TrustedReport::of(key, at)).collect();
+    let (successors_revoked, successors_kept) =
+        if with_successors { (reports, Vec::new()) } else { (Vec::new(), reports) };
+    Ok(RevokeReport {
+        file: shown(&file),
+        key: TrustedReport::of(revoked, at),
+        successors_revoked,
+        successors_kept,
+    })
+}
+
+/// Whether the successors of a key are to be revoked with it.
+fn asked_about(successors: &[KeyName], args: &Revoke, context: &Context) -> Result<bool> {
+    if successors.is_empty() || args.yes {
+        return Ok(false);
+    }
+    let names: Vec<_> = successors.iter().map(ToString::to_string).collect();
+    let names = names.join(", ");
+    let key = printable(&args.key);
+    let undecided = || {
+        let message = format!("`{}` vouches for other keys, which are still trusted: {names}", args.key);
+        let typed = &args.key;
+        Error::usage(message).help(format!(
+            "`graph-host trust revoke {typed} --with-successors` revokes them too; `graph-host trust revoke {typed} --yes` \
+             revokes this key alone"
+        ))
+    };
+    if !context.output.can_ask() {
+        return Err(undecided());
+    }
+    let question = format!(
+        "`{key}` vouches for {}. Revoke them too? [yes/no, Enter: nothing at all]",
+        printable(&names)
+    );
+    match context.output.ask_line(&question)?.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        _ => Err(undecided()),
     }
 }
 
@@ -329,22 +447,21 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
     }
     let file = args.file.unwrap_or_else(|| context.home.trust_file());
     let successor = Successor { name: args.name, old_until: args.until, not_after: args.not_after };
-    let mut added = None;
-    trust::edit(&file, |name, text| {
+    let change = |name: &str, text: &str| {
         let (edited, new) = TrustStore::rotate(name, text, &rotation, &successor, now())?;
         let (store, _) =
             TrustStore::from_yaml(name, &edited).map_err(graph_core::trust::EditError::Invalid)?;
-        added = store.find(&new).cloned();
-        Ok(edited)
+        Ok((edited, store.find(&new).cloned()))
+    };
+    let added = trust::edit(&file, change, |key| {
+        let Some(key) = key.as_ref().filter(|_| own) else { return Ok(()) };
+        let keys = vec![rotation.old().id(), key.id()];
+        let statement = Some(graph_core::digest::Digest::of_bytes(text.as_bytes()));
+        TrustLog::of(&context.home).key(LogEvent::KeyRotated, &key.name, keys, statement)
     })?;
     let Some(key) = added else {
         return Err(Error::storage(format!("{} does not have the key that was added to it", shown(&file))));
     };
-    if own {
-        let keys = vec![rotation.old().id(), key.id()];
-        let statement = Some(graph_core::digest::Digest::of_bytes(text.as_bytes()));
-        TrustLog::of(&context.home).key(LogEvent::KeyRotated, &key.name, keys, statement)?;
-    }
     Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
 }
 
@@ -353,23 +470,28 @@ struct RequirementReport {
     items: Vec<ItemPattern>,
     threshold: u32,
     keys: Vec<String>,
+    /// The file and the line of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
 }
 
 impl RequirementReport {
     fn of(rule: &Requirement) -> Self {
         let keys = rule.keys.iter().map(|key| key.name.clone()).collect();
-        Self { items: rule.items.clone(), threshold: rule.threshold, keys }
+        let place = rule.place.as_ref().map(ToString::to_string);
+        Self { items: rule.items.clone(), threshold: rule.threshold, keys, rule: place }
     }
 
     fn render(&self) -> String {
         let items: Vec<_> = self.items.iter().map(ItemPattern::as_str).collect();
         let keys: Vec<_> = self.keys.iter().map(|key| printable(key).into_owned()).collect();
         format!(
-            "{} {} of {} have to sign {}",
+            "{} {} of {} have to sign {}{}",
             styled(BOLD, "required"),
             self.threshold,
             keys.join(", "),
-            items.join(", ")
+            items.join(", "),
+            self.rule.as_ref().map(|rule| format!(" ({})", printable(rule))).unwrap_or_default()
         )
     }
 }

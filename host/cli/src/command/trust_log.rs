@@ -44,6 +44,29 @@ pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
     Ok(())
 }
 
+/// Writes a missing head again, where that is safe, and says what was done.
+pub(super) fn repair(context: &Context) -> Result<()> {
+    let log = TrustLog::of(&context.home);
+    let restored = log.repair()?;
+    let file = shown(&log.file());
+    let output = context.output;
+    if output.is_json() {
+        return output.document(&json!({ "file": file, "repaired": restored.is_some(), "lines": restored }));
+    }
+    match restored {
+        None => {
+            output.line(format_args!("{} {file} is intact: there is nothing to repair", styled(GOOD, "✓")))
+        }
+        Some(lines) => {
+            let lines = counted(lines, "line");
+            output.line(format_args!(
+                "{} the head of {file} is written again: {lines} kept, none changed; the log says so in a line of its own",
+                styled(GOOD, "✓")
+            ))
+        }
+    }
+}
+
 fn document_of(entry: &LogEntry) -> serde_json::Value {
     json!({
         "at": entry.at.to_string(),

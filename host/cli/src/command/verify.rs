@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use graph_core::capability::Ceiling;
 use graph_core::id::ItemId;
 use graph_core::trust::{
-    KeyId, Standing, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
+    KeyId, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
 };
 use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
@@ -14,11 +14,11 @@ use graph_host::exit::Exit;
 use graph_host::items::{envelope_path, refused};
 use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
 use graph_host::project::shown;
-use graph_host::signing::Target;
+use graph_host::signing::{Target, kind_of_text};
 use graph_host::trust;
 use serde::Serialize;
 
-use super::trust::{TrustedReport, ceiling_text};
+use super::trust::{TrustedReport, ceiling_text, kind_of_a_component, text_kind};
 
 /// Check the signature of a component, a graph or another text item
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// The item that it is used as; below `.ai/tools` it follows from the path
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// What kind of item a text is used as; below `.ai` it follows from the path, elsewhere from the text
+    #[arg(long, value_name = "KIND", value_parser = text_kind)]
+    kind: Option<TextKind>,
     /// The envelope, if it does not lie beside the component
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
@@ -48,6 +51,9 @@ struct Report {
     file: String,
     item: String,
     kind: &'static str,
+    /// The format of a text's signature line; the first one does not cover the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +73,9 @@ fn verify(args: &Args, context: &Context) -> Result<Report> {
     let target = Target::read(&args.file)?;
     match target {
         Target::Component { bytes } => {
+            if args.kind.is_some() {
+                return Err(kind_of_a_component());
+            }
             let beside = envelope_path(&args.file);
             let envelope = Target::read_envelope(args.envelope.as_ref().unwrap_or(&beside))?;
             if let (Some(named), None) = (&args.envelope, &envelope) {
@@ -97,6 +106,7 @@ fn component(args: &Args, store: &TrustStore, id: &ItemId, verified: &VerifiedCo
         file: shown(&args.file),
         item: verified.id().to_owned(),
         kind: "component",
+        format: None,
         version: verified.version().map(str::to_owned),
         digest: Some(verified.digest().to_string()),
         signed_at: None,
@@ -108,11 +118,13 @@ fn component(args: &Args, store: &TrustStore, id: &ItemId, verified: &VerifiedCo
 
 fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result<Report> {
     let name = shown(&args.file);
-    match verify_text(id.path(), text, store, now()) {
-        TextStanding::Signed { key, time, .. } => Ok(Report {
+    let kind = args.kind.unwrap_or_else(|| kind_of_text(&args.file, text));
+    match verify_text(kind, id.path(), text, store, now()) {
+        TextStanding::Signed { key, time, format, .. } => Ok(Report {
             file: name,
             item: id.path().to_owned(),
-            kind: "text",
+            kind: kind.as_str(),
+            format: Some(format.number()),
             version: None,
             digest: None,
             signed_at: Some(time.to_string()),
@@ -127,7 +139,13 @@ fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result
             "{name} carries a signature line of Rye's, by `{fingerprint}`; it does not cover the whole file and proves nothing here"
         ))
         .help("sign it with `graph-host sign`")),
-        TextStanding::Invalid(refusal) => Err(Error::integrity(format!("{name}: {refusal}"))),
+        TextStanding::Invalid(refusal) => {
+            let error = Error::integrity(format!("{name}: {refusal}"));
+            Err(match refusal.help(&name) {
+                Some(help) => error.help(help),
+                None => error,
+            })
+        }
     }
 }
 
@@ -153,6 +171,14 @@ impl Report {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {} {value}", styled(DIM, format_args!("{name:<10}")));
         };
+        match self.format {
+            Some(1) => field(
+                "kind",
+                &format!("{} (the line is of the first format and does not cover that)", self.kind),
+            ),
+            Some(_) => field("kind", self.kind),
+            None => {}
+        }
         if let Some(digest) = &self.digest {
             field("digest", digest);
         }

@@ -49,7 +49,10 @@ impl Plan {
         let unsigned = unsigned.filter(|text| text.file.is_some()).map(|text| {
             format!("the {} `{}` is not signed: nobody vouches for it", text.item_type.as_str(), text.id)
         });
-        denied.chain(unsigned).collect()
+        let items = self.items.values().filter_map(|item| item.as_ref().ok()).map(|item| &item.precedence);
+        let texts = self.texts.values().filter_map(|text| text.as_ref().ok()).map(|text| &text.precedence);
+        let warnings = items.chain(texts).flat_map(|precedence| precedence.warnings.iter().cloned());
+        denied.chain(unsigned).chain(warnings).collect()
     }
 
     /// What keeps the run from starting: every problem of a node that may be dispatched. Where no node may be dispatched
@@ -157,6 +160,8 @@ impl Plan {
                     "id": id,
                     "file": text.file.as_ref().map(|file| file.path.display().to_string()),
                     "space": text.space(),
+                    "passed_over": text.precedence.passed_over,
+                    "hides": text.precedence.hides,
                     "digest": text.digest,
                     "signature": standing_json(&text.standing),
                 }),
@@ -190,6 +195,9 @@ pub fn item_json(id: &str, admitted: &Admitted) -> Value {
     json!({
         "id": id,
         "file": admitted.path.display().to_string(),
+        "space": admitted.space,
+        "passed_over": admitted.precedence.passed_over,
+        "hides": admitted.precedence.hides,
         "digest": verified.digest(),
         "version": verified.version(),
         "signer": signer,

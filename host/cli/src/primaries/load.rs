@@ -2,7 +2,7 @@
 
 use graph_core::graph::ItemType;
 use graph_core::node::{Category, Failure};
-use graph_core::trust::{Standing, TextStanding, verify_text};
+use graph_core::trust::{Standing, TextKind, TextStanding, verify_text};
 use serde_json::{Value, json};
 
 use super::Primaries;
@@ -10,6 +10,7 @@ use crate::components::AdmitError;
 use crate::context::now;
 use crate::graph_file::standing_json;
 use crate::items::{self, Found};
+use crate::precedence;
 use crate::project;
 use crate::text_file;
 use crate::texts::Text;
@@ -33,17 +34,21 @@ impl Primaries {
     /// What a component's statement says, or a graph's document.
     pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
         let places = &self.texts.places;
-        let file = places.file(ItemType::Tool, item).map_err(|error| AdmitError::Find(error).failure())?;
         match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
-            Found::Component { path, envelope } => {
+            Found::Component { file, envelope } => {
+                let judged = items::judged(self.texts.recorded);
                 let verified = items::verify(
                     item,
-                    &path,
+                    &file.path,
                     envelope.as_deref(),
                     &self.texts.trust,
-                    items::judged(self.texts.recorded),
+                    judged,
                     self.allow_unsigned,
                 )
+                .and_then(|verified| {
+                    precedence::of_component(&file, &verified, &self.texts.trust, judged)?;
+                    Ok(verified)
+                })
                 .map_err(|error| Failure::new(Category::Denied, error.message()))?;
                 let signature = match verified.standing() {
                     Standing::Signed { key, .. } => {
@@ -62,17 +67,25 @@ impl Primaries {
                     "signature": signature,
                 }))
             }
-            Found::Graph { path } => {
-                let shown = project::shown(&path);
-                let text = text_file::read_as("the graph", &path)
+            Found::Graph { file } => {
+                let shown = project::shown(&file.path);
+                let text = text_file::read_as("the graph", &file.path)
                     .map_err(|error| Failure::new(Category::Permanent, error.message()))?;
-                let standing = verify_text(&file.id, &text, &self.texts.trust, now());
+                let standing = verify_text(TextKind::Graph, &file.id, &text, &self.texts.trust, now());
                 if let TextStanding::Invalid(refusal) = &standing {
-                    let message = format!("the signature of {shown} does not hold: {refusal}");
-                    return Err(Failure::new(Category::Denied, message));
+                    return Err(Failure::new(Category::Denied, refusal.of_file(&shown)));
                 }
                 let loaded = graph_core::document::load(&shown, &text, &file.id)
                     .map_err(|problems| Failure::new(Category::Permanent, problems.to_lines().join("; ")))?;
+                precedence::of_text(
+                    ItemType::Tool,
+                    &file,
+                    &text,
+                    &standing,
+                    &self.texts.trust,
+                    items::judged(None),
+                )
+                .map_err(|error| Failure::new(Category::Denied, error.message()))?;
                 let digest = graph_core::digest::Digest::of_bytes(text.as_bytes());
                 self.keep(&digest, &text)?;
                 Ok(json!({

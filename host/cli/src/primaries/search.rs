@@ -2,13 +2,14 @@
 
 use graph_core::graph::ItemType;
 use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
-use graph_core::trust::{TextStanding, verify_text};
+use graph_core::trust::{TextKind, TextStanding, verify_text};
 use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
 use super::{Primaries, Request};
 use crate::context::now;
 use crate::items::{self, ItemFile, Space, envelope_path};
+use crate::precedence;
 use crate::project;
 use crate::text_file;
 
@@ -134,25 +135,40 @@ impl Primaries {
         let description = if file.path.extension().is_some_and(|extension| extension == "wasm") {
             let envelope = envelope_path(&file.path);
             let envelope = envelope.is_file().then_some(envelope);
+            let judged = items::judged(self.texts.recorded);
             let verified = items::verify(
                 &id,
                 &file.path,
                 envelope.as_deref(),
                 &self.texts.trust,
-                items::judged(self.texts.recorded),
+                judged,
                 self.allow_unsigned,
             )
+            .and_then(|verified| {
+                precedence::of_component(&file, &verified, &self.texts.trust, judged)?;
+                Ok(verified)
+            })
             .map_err(|error| error.message().to_owned())?;
             verified.statement().map(|statement| statement.predicate.description.summary.clone())
         } else {
             let shown = project::shown(&file.path);
             let text =
                 text_file::read_as("the graph", &file.path).map_err(|error| error.message().to_owned())?;
-            if let TextStanding::Invalid(refusal) = verify_text(&id, &text, &self.texts.trust, now()) {
-                return Err(format!("the signature of {shown} does not hold: {refusal}"));
+            let standing = verify_text(TextKind::Graph, &id, &text, &self.texts.trust, now());
+            if let TextStanding::Invalid(refusal) = &standing {
+                return Err(refusal.of_file(&shown));
             }
             let loaded = graph_core::document::load(&shown, &text, &id)
                 .map_err(|problems| problems.to_lines().into_iter().next().unwrap_or_default())?;
+            precedence::of_text(
+                ItemType::Tool,
+                &file,
+                &text,
+                &standing,
+                &self.texts.trust,
+                items::judged(None),
+            )
+            .map_err(|error| error.message().to_owned())?;
             loaded.graph.description.clone()
         };
         Ok(Searched { id, description: description.unwrap_or_default(), ..Searched::default() })

@@ -8,7 +8,7 @@
 use graph_core::graph::ItemType;
 use graph_core::node::{Category, Failure};
 use graph_core::text_item::read_text_item;
-use graph_core::trust::{CommentMark, TextStanding, sign_text, verify_text};
+use graph_core::trust::{CommentMark, TextKind, TextRefusal, TextStanding, sign_text, verify_text};
 use serde_json::{Value, json};
 
 use super::Primaries;
@@ -51,10 +51,20 @@ impl Primaries {
         read_text_item(item_type, format_of(&file.path), &shown, &text)
             .map_err(|problems| permanent(TextError::Invalid(problems).to_string()))?;
         let at = now();
-        let signed = sign_text(&file.id, &text, mark, key, at);
+        let kind = TextKind::from(item_type);
+        // What is required of somebody else's signature, a run does not make up for: it may be about to sign what has replaced
+        // the text that they signed.
+        if let Err(few) = self.texts.trust.still_enough(&file.id, &[key.id()], at) {
+            return Err(denied(format!("`{item}` is not signed by this run: {few}")));
+        }
+        let before = verify_text(kind, &file.id, &text, &self.texts.trust, at);
+        if let TextStanding::Invalid(refusal @ TextRefusal::Required(_)) = before {
+            return Err(denied(refusal.of_file(&shown)));
+        }
+        let signed = sign_text(kind, &file.id, &text, mark, key, at);
         replace_text(&file.path, &signed).map_err(|error| permanent(error.message().to_owned()))?;
-        let trusted =
-            matches!(verify_text(&file.id, &signed, &self.texts.trust, at), TextStanding::Signed { .. });
+        let after = verify_text(kind, &file.id, &signed, &self.texts.trust, at);
+        let trusted = matches!(after, TextStanding::Signed { .. });
         warnings.push(format!(
             "the run signed {} `{}` with the key {}",
             item_type.as_str(),

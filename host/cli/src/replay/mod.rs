@@ -23,7 +23,7 @@ use crate::changes;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
-use crate::items::Places;
+use crate::items::judged;
 use crate::kept::Kept;
 use crate::launch::{components, engine};
 use crate::preflight::Plan;
@@ -279,7 +279,7 @@ impl Stage {
         let hooks = kept.hooks(store)?.hooks;
         let Kept { graph, graphs, manifest, pins: kept } = kept;
         let trust = trust::load(&context.home, &kept.trust_files, context.output)?;
-        let places = Places::new(&kept.item_folders, kept.project.as_deref(), &context.home);
+        let places = kept.places(&context.home);
         let engine = engine(context)?;
         let mut pins = kept.clone();
         pins.engine = engine.digest();
@@ -287,12 +287,15 @@ impl Stage {
         let manifest = parameters::allowed(&graph, &inputs, &manifest);
         let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
         components.recorded = Some(checkpoint.at);
+        let judged = judged(components.recorded);
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
         let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));
         let manifest = Arc::clone(&components.manifest);
         let plan = Plan::make(&graph, &graphs, &hooks, &components).await;
         pins.of_plan(&plan);
-        if let Some(error) = resume::not_let_in(&row.run_id, &kept, &plan) {
+        if let Some(error) = resume::not_let_in(&row.run_id, &kept, &plan)
+            .or_else(|| resume::not_as_required(&row.run_id, &graph.id, &kept, &components.trust, judged))
+        {
             return Err(error);
         }
         // Texts are taken from the journal, so that what has become of them says nothing.

@@ -31,6 +31,7 @@ impl Manifest {
     /// Reads a manifest from a tree.
     pub fn read(root: &Node, base: &str, problems: &Problems) -> Option<Self> {
         let mut fields = Fields::open(root, "the manifest", problems)?;
+        fields.format_version(1);
         let dispatch = fields.get("dispatch").map(|node| read_dispatch(node, problems)).unwrap_or_default();
         let limits = match fields.fields("limits", "`limits`") {
             Some(fields) => read_limits(fields, TaskLimits::DEFAULT),

@@ -308,6 +308,17 @@ List what the action may do, or remove the key.";
     next: [a, b, a]
 
 Remove one of them. To run a node several times side by side, use `type: foreach` or sends.";
+    OVERWRITE_GRANT = "GH0312", "a command may overwrite what has no reducer",
+"`command: { overwrite: [..] }` lists the channels whose value a command may replace with `{ \"overwrite\": value }`, instead of having the value folded into it. \
+That makes a difference only for a channel with a reducer that folds writes: append, union, messages, topic, merge, sum, min or max.
+
+    channels: { log: { reducer: append } }
+    nodes:
+      trim:
+        action: { item_id: acme/trim }
+        command: { overwrite: [log] }
+
+List the other channels under `write`. A channel under `overwrite` need not be under `write` too. In an update of any other channel, `{ \"overwrite\": value }` is data.";
 
     HOOK_EVENT = "GH0320", "a hook names an event that does not happen",
 "`event` says when a hook is asked: graph_started, after_step (each task, once it has committed), error (each failure whose retries are used up), limit, \

@@ -29,11 +29,13 @@ pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems:
         .map(|nodes| ordered(nodes, order))
         .unwrap_or_default();
     let channel_entries = fields.filled("channels").and_then(|node| node.mapping("`channels`", problems));
-    let reader = reader(&entries, channel_entries, text, problems);
+    let mut reader = reader(&entries, channel_entries, text, problems);
 
     let start = fields.required("start").map(|node| start(node, &reader)).unwrap_or_default();
-    let channels =
+    let channels: Vec<_> =
         channel_entries.into_iter().flatten().filter_map(|entry| channel(entry, &reader)).collect();
+    let folding = channels.iter().filter(|channel| channel.reducer.folds());
+    reader.folding = folding.map(|channel| channel.name.clone()).collect();
     let limits = fields
         .filled("limits")
         .and_then(|node| Fields::open(node, "`limits`", problems))
@@ -156,7 +158,7 @@ fn reader<'n>(
         );
         keys.extend(node.get("collect").and_then(Node::as_text));
     }
-    Reader { text, problems, names, barriers, keys, patterns: RefCell::default() }
+    Reader { text, problems, names, barriers, keys, folding: BTreeSet::new(), patterns: RefCell::default() }
 }
 
 /// `start`: a node, a send, or a list of both.

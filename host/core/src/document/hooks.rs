@@ -66,6 +66,7 @@ pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Prob
         names: BTreeMap::new(),
         barriers: BTreeSet::new(),
         keys: BTreeSet::new(),
+        folding: BTreeSet::new(),
         patterns: RefCell::default(),
     };
     if node.is_null() { Vec::new() } else { list(node, layer, &reader) }

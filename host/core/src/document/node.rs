@@ -8,8 +8,8 @@ use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
 use super::{cache, revisit};
 use crate::diagnostic::{Diagnostic, codes, excerpt, nearest};
 use crate::graph::{
-    Action, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeCapabilities, NodeKind,
-    OnItemError, Primary, RetryPolicy, StaticInterrupt,
+    Action, Assignment, CommandGrant, Edge, Foreach, ItemType, Next, Node as GraphNode, NodeCapabilities,
+    NodeKind, OnItemError, Primary, RetryPolicy, StaticInterrupt, WriteMode,
 };
 use crate::id::{self, ItemId};
 use crate::node::Category;
@@ -266,16 +266,27 @@ fn params(node: &Node, roots: &[&str], variable: Option<&str>, reader: &Reader<'
     Some(template)
 }
 
-fn assign(node: &Node, reader: &Reader<'_>) -> Vec<(String, ValueTemplate)> {
+fn assign(node: &Node, reader: &Reader<'_>) -> Vec<Assignment> {
     let mut writes = Vec::new();
     for entry in node.mapping("`assign`", reader.problems).into_iter().flatten() {
-        let sound = reader.state_key(&entry.key.name, entry.key.span);
-        let template = reader.template(&entry.value, IN_ASSIGN, None);
-        if let Some(template) = template.filter(|_| sound) {
-            writes.push((entry.key.name.clone(), template));
+        let channel = &entry.key.name;
+        let sound = reader.state_key(channel, entry.key.span);
+        let (value, mode) = match overwritten(&entry.value).filter(|_| reader.folding.contains(channel)) {
+            Some(value) => (value, WriteMode::Overwrite),
+            None => (&entry.value, WriteMode::Fold),
+        };
+        let template = reader.template(value, IN_ASSIGN, None);
+        if let Some(value) = template.filter(|_| sound) {
+            writes.push(Assignment { channel: channel.clone(), value, mode });
         }
     }
     writes
+}
+
+/// The `v` of `{overwrite: v}` as the document writes it.
+fn overwritten(node: &Node) -> Option<&Node> {
+    let mapping = node.as_mapping()?;
+    mapping.get("overwrite").filter(|_| mapping.iter().count() == 1)
 }
 
 /// A name, a list of names, or a list of `{to, when, label}`.
@@ -439,20 +450,42 @@ fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
     let problems = reader.problems;
     let mut fields = Fields::open(&entry.value, "`command`", problems)?;
     let goto = fields.filled("goto").and_then(|node| reader.targets(node, "`goto`")).unwrap_or_default();
-    let write = fields
-        .filled("write")
-        .and_then(|node| node.texts("`write`", problems))
-        .into_iter()
-        .flatten()
-        .filter(|(key, node)| reader.state_key(key, node.span))
-        .map(|(key, _)| key.to_owned())
-        .collect::<Vec<_>>();
+    let mut keys = |key, what| {
+        let listed = fields.filled(key).and_then(|node| node.texts(what, problems));
+        listed
+            .into_iter()
+            .flatten()
+            .filter(|(key, node)| reader.state_key(key, node.span))
+            .collect::<Vec<_>>()
+    };
+    let write = keys("write", "`write`");
+    let overwrite = keys("overwrite", "`overwrite`");
     fields.finish();
-    if goto.is_empty() && write.is_empty() {
+    if goto.is_empty() && write.is_empty() && overwrite.is_empty() {
         let problem = Diagnostic::warning(codes::COMMAND_GRANT, entry.key.span, "`command` allows nothing");
-        problems.push(problem.help("list nodes under `goto` or state keys under `write`"));
+        problems.push(problem.help("list nodes under `goto` or state keys under `write` and `overwrite`"));
     }
-    Some(CommandGrant { goto, write })
+    for (key, node) in &overwrite {
+        check_overwrite(key, node, reader);
+    }
+    let names = |keys: Vec<(&str, &Node)>| keys.into_iter().map(|(key, _)| key.to_owned()).collect();
+    Some(CommandGrant { goto, write: names(write), overwrite: names(overwrite) })
+}
+
+/// Only a channel whose writes are folded has something that an overwrite replaces.
+fn check_overwrite(key: &str, node: &Node, reader: &Reader<'_>) {
+    if reader.folding.contains(key) {
+        return;
+    }
+    let message = format!("`overwrite` names `{}`, which is not a channel with a reducer", excerpt(key));
+    let problem = Diagnostic::error(codes::OVERWRITE_GRANT, node.span, message).label("no reducer channel");
+    let help = match nearest(key, reader.folding.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "list it under `write`, where a write replaces its value; or declare it under `channels` with a reducer \
+                 such as `append`"
+            .to_owned(),
+    };
+    reader.problems.push(problem.help(help));
 }
 
 /// `{dispatch, interfaces}`, or a list of dispatch patterns.

@@ -22,6 +22,8 @@ pub(super) struct Reader<'n> {
     pub(super) barriers: BTreeSet<NodeIndex>,
     /// The state keys that the document mentions.
     pub(super) keys: BTreeSet<&'n str>,
+    /// The declared channels whose reducer folds writes.
+    pub(super) folding: BTreeSet<String>,
     /// What the patterns of its conditions may take together.
     pub(super) patterns: RefCell<PatternBudget>,
 }

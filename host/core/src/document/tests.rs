@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::diagnostic::{Diagnostics, Problems, Severity};
-use crate::graph::{Durability, Graph, Next, NodeKind, OnError, Primary, Reducer};
+use crate::graph::{Durability, Graph, Next, NodeKind, OnError, Primary, Reducer, WriteMode};
 use crate::node::Category;
 
 fn root() -> PathBuf {
@@ -310,6 +311,45 @@ fn values_are_checked() {
 }
 
 #[test]
+fn commands_overwrite_reducer_channels_alone() {
+    let on = |listed: &str| {
+        errors(&format!(
+            "start: a\nchannels: {{ log: append, brief: ephemeral, last: {{ default: 1 }} }}\nnodes:\n  \
+             a: {{ command: {{ overwrite: {listed} }} }}"
+        ))
+    };
+    let sound = "start: a\nchannels: { log: append }\nnodes: { a: { command: { overwrite: [log] } } }";
+    assert_eq!(warnings(sound), Vec::<String>::new());
+    for listed in ["[last]", "[brief]", "[nobody]", "[lgo, log]"] {
+        assert_eq!(on(listed), ["GH0312"], "{listed}");
+    }
+    assert_eq!(on("[inputs]"), ["GH0309"]);
+    assert_eq!(on("log"), ["GH0203"]);
+    assert_eq!(on("{ log: true }"), ["GH0203"]);
+}
+
+#[test]
+fn what_the_document_writes_is_an_overwrite_and_nothing_else_is() {
+    let text = tool(
+        "start: a\nchannels: { log: append }\nnodes:\n  a:\n    assign:\n      log: { overwrite: \"${result}\" }\n      \
+         free: { overwrite: 1 }\n  b: { assign: { log: \"${result}\", free: { overwrite: 1, more: 2 } } }",
+    );
+    let loaded = loaded(&text);
+    let modes = |node: usize| {
+        let writes = loaded.graph.nodes[node].assign.iter();
+        writes.map(|write| (write.value.source().clone(), write.mode)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        modes(0),
+        [(json!("${result}"), WriteMode::Overwrite), (json!({"overwrite": 1}), WriteMode::Fold)]
+    );
+    assert_eq!(
+        modes(1),
+        [(json!("${result}"), WriteMode::Fold), (json!({"overwrite": 1, "more": 2}), WriteMode::Fold)]
+    );
+}
+
+#[test]
 fn what_is_doubtful_is_warned_about() {
     let on = |node: &str| warnings(&format!("start: a\nnodes:\n  a: {node}\n  b: {{}}"));
     assert_eq!(on("{ next: b }"), Vec::<String>::new());
@@ -318,7 +358,7 @@ fn what_is_doubtful_is_warned_about() {
     assert_eq!(on("{ next: [{ to: b, when: { path: state.x, op: exists } }] }"), ["GH0305"]);
     assert_eq!(on("{ next: [{ to: b, when: {} }, { to: a }] }"), ["GH0306"]);
     assert_eq!(on("{ next: b, revisit: { feedback: true } }"), Vec::<String>::new());
-    assert_eq!(on("{ next: b, command: { goto: [], write: [] } }"), ["GH0310"]);
+    assert_eq!(on("{ next: b, command: { goto: [], write: [], overwrite: [] } }"), ["GH0310"]);
     assert_eq!(
         warnings("start: a\nnodes:\n  a: {}\n  b: { next: c }\n  c: { next: b }\n  j: { wait_for: [a, b] }"),
         ["GH0304", "GH0304", "GH0304"]

@@ -8,6 +8,7 @@ use crate::trust::KeyId;
 
 /// A change of what a run is pinned to that its host has accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Accepted {
     /// The digest of what the run is pinned to from then on.
     pub after: Digest,

@@ -8,6 +8,7 @@ use super::body::RecordKind;
 use super::signed::EncodeError;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
+use crate::format;
 use crate::time::Timestamp;
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 
@@ -16,6 +17,7 @@ const DOMAIN: &str = "graph-host/cache-entry/v1";
 
 /// The result of a task, as it is kept once its superstep has committed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CacheEntry {
     /// The recorded time of the checkpoint that brought it.
     pub at: Timestamp,
@@ -37,6 +39,7 @@ pub struct CacheEntry {
 
 /// An entry that stood in for a dispatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CacheHit {
     /// The recorded time of the checkpoint that brought it.
     pub at: Timestamp,
@@ -183,7 +186,7 @@ impl SignedCacheEntry {
     /// Reads the entry without checking anything: to see whether it would be of use.
     pub fn decode(&self) -> Result<CacheEntry, CacheEntryError> {
         serde_json::from_str(&self.body)
-            .map_err(|error| CacheEntryError::Malformed { reason: error.to_string() })
+            .map_err(|error| CacheEntryError::Malformed { reason: format::reason(&self.body, &error) })
     }
 }
 

@@ -62,6 +62,7 @@ impl Source {
 
 /// A checkpoint of a run, by its number and its record digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CheckpointPlace {
     /// The record digest.
     pub digest: Digest,
@@ -83,6 +84,7 @@ pub enum ActivationKind {
 
 /// A node that is next, or deferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PendingActivation {
     /// A send's argument.
     #[serde(default, deserialize_with = "crate::node::present", skip_serializing_if = "Option::is_none")]
@@ -95,6 +97,7 @@ pub struct PendingActivation {
 
 /// Where a channel's value stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChannelStamp {
     /// The version of the newest whole value; segments after it add to it.
     pub base: u64,
@@ -106,6 +109,7 @@ pub struct ChannelStamp {
 
 /// A boundary of a run. It holds what changed; channel values lie beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     /// Changes of what the run is pinned to that were accepted since the checkpoint before, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// An edge of a graph that led somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FiredEdge {
     /// How often: once for each branch that took it.
     pub count: u32,

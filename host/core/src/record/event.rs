@@ -4,7 +4,7 @@
 //! follow from the order in which a store has taken the records; nothing is written for them but what the records say.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::body::Record;
 use super::checkpoint::{Checkpoint, Source};
@@ -53,6 +53,8 @@ pub enum Wrote {
     Elements(u64),
     /// This, from which the reducer made another value.
     Own(Canonical),
+    /// This, which took the place of the channel's value.
+    Instead(Canonical),
 }
 
 /// An entry of a run's history.
@@ -215,6 +217,7 @@ impl WrittenReader {
     pub fn take(&mut self, wrote: &Wrote) -> Option<Value> {
         match wrote {
             Wrote::Own(value) => Some(Value::clone(&value.0)),
+            Wrote::Instead(value) => Some(json!({ "overwrite": *value.0 })),
             Wrote::Value => self.value.clone(),
             Wrote::Elements(count) => {
                 let end = self.taken.checked_add(usize::try_from(*count).ok()?)?;
@@ -228,8 +231,6 @@ impl WrittenReader {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -240,6 +241,7 @@ mod tests {
         assert_eq!(reader.take(&Wrote::Elements(1)), Some(json!([3])));
         assert_eq!(reader.take(&Wrote::Elements(1)), None);
         assert_eq!(reader.take(&Wrote::Own(json!({"a": 1}).into())), Some(json!({"a": 1})));
+        assert_eq!(reader.take(&Wrote::Instead(json!([1]).into())), Some(json!({"overwrite": [1]})));
         assert_eq!(WrittenReader::new(None).take(&Wrote::Value), None);
         assert_eq!(WrittenReader::new(Some("7")).take(&Wrote::Value), Some(json!(7)));
     }

@@ -13,6 +13,7 @@ use crate::time::Timestamp;
 
 /// A hook that is due: its condition holds, and its templates are filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlannedHook {
     /// What it does.
     pub action: PlannedAction,
@@ -61,6 +62,7 @@ pub enum PlannedAction {
 
 /// What a hook has come to. It is void as soon as a newer checkpoint is persisted, whose `hooked` tells of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HookRecord {
     /// When.
     pub at: Timestamp,
@@ -121,6 +123,7 @@ pub struct HookRecord {
 
 /// What a hook has come to, for the history of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HookSummary {
     /// The call's id.
     pub call: String,

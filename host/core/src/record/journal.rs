@@ -34,6 +34,7 @@ const RECEIVED: &str = "received";
 
 /// One call of the host by a component, and what the world answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct JournalEntry {
     /// The function, for example `open-at`.
     pub function: String,
@@ -152,6 +153,7 @@ pub fn as_digested(value: &Value) -> Option<(u64, Digest)> {
 
 /// The entries of one attempt of a task. Attempts without entries are left out of a task's journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AttemptJournal {
     /// The attempt, from 1. A resume counts attempts anew.
     pub attempt: u32,

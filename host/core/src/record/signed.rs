@@ -10,6 +10,7 @@ use super::status::StatusRecord;
 use super::task::{AnswersRecord, TaskRecord};
 use super::value::ChannelValue;
 use crate::digest::{Digest, DomainHasher};
+use crate::format;
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 
 /// A record with its signature. What is signed is the digest of the text as it is stored.
@@ -216,7 +217,7 @@ impl SignedRecord {
             kind: self.kind,
             run: self.run.clone(),
             sequence: self.sequence,
-            reason: error.to_string(),
+            reason: format::reason(body, &error),
         })
     }
 }

@@ -135,6 +135,7 @@ impl fmt::Display for ErrorCode {
 
 /// Why a run stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RunError {
     /// The budget of the run that is used up, where that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,6 +154,7 @@ pub struct RunError {
 
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct End {
     /// How it ended.
     pub ended_by: EndedBy,
@@ -167,6 +169,7 @@ pub struct End {
 
 /// The run has stopped short of its end, or goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StatusRecord {
     /// Changes of what the run is pinned to that were accepted under this checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

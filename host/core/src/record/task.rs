@@ -16,6 +16,7 @@ use crate::time::Timestamp;
 
 /// What a task of a committed superstep came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TaskSummary {
     /// The answers to its questions, in the order they were asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,6 +60,7 @@ pub struct TaskSummary {
 /// What one task of the superstep under way has come to. It is void as soon as the superstep commits, and never
 /// applies to another checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TaskRecord {
     /// When it came to this.
     pub at: Timestamp,
@@ -158,6 +160,7 @@ pub enum PendingOutcome {
 
 /// All answers to a task's interrupts so far, in the order they were asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AnswersRecord {
     /// The answers.
     pub answers: Vec<Canonical>,
@@ -179,6 +182,7 @@ pub struct AnswersRecord {
 
 /// What a task has used, whatever it came to, and where it stands as the run goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TaskUse {
     /// How often hooks were asked about a failure of it.
     #[serde(default, skip_serializing_if = "is_none_yet")]
@@ -214,6 +218,7 @@ pub struct TaskUse {
 
 /// A question that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InterruptRecord {
     /// The id by which it is answered, `task/n`.
     pub id: String,

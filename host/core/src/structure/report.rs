@@ -200,7 +200,7 @@ fn written(node: &Node) -> BTreeSet<&str> {
         NodeKind::Foreach(foreach) => foreach.collect.as_deref(),
         _ => None,
     };
-    node.assign.iter().map(|(channel, _)| channel.as_str()).chain(collect).collect()
+    node.assign.iter().map(|write| write.channel.as_str()).chain(collect).collect()
 }
 
 const fn takes_one(reducer: Reducer) -> bool {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::graph::ItemType;
 use crate::schema::InputSchema;
-use crate::trust::{CommentMark, SigningKey, sign_text};
+use crate::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use crate::work::rates::STEP;
 use crate::work::{Exhausted, Meter};
 
@@ -29,6 +29,7 @@ fn knowledge_has_its_metadata_at_the_top() {
         ["---\ntitle: A\ntags: [x, y]\n---\n\n# B\n", "```yaml\ntitle: A\ntags: [x, y]\n```\n\n# B\n"];
     for body in bodies {
         let signed = sign_text(
+            TextKind::Knowledge,
             "a/b",
             body,
             CommentMark::Angle,

@@ -75,6 +75,14 @@ pub enum VerifyError {
         /// Why other signatures do not count.
         others: Vec<String>,
     },
+    /// The trust store wants it signed, and it is not.
+    #[error("`{id}` is not signed: {few}")]
+    Required {
+        /// The item.
+        id: String,
+        /// How many are needed.
+        few: Box<TooFew>,
+    },
     /// The key signed something that is not a statement about a component.
     #[error("what the key {key} signed for `{id}` is not a statement about a component: {reason}")]
     MalformedStatement {
@@ -132,6 +140,9 @@ impl VerifyError {
                     "if the key may sign this item, add a pattern to its `items` in the trust store"
                 }
             },
+            Self::Required { .. } => {
+                "have one of these keys sign it with `graph-host sign`; `graph-host trust list` shows what is required"
+            }
             Self::TooFew { .. } => {
                 "have more of the keys sign it with `graph-host sign --add`; `graph-host trust list` shows what is required"
             }
@@ -228,7 +239,10 @@ impl VerifiedComponent {
         let at = at.into();
         let id = || shown(item);
         structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: id(), reason })?;
-        let envelope = envelope.ok_or_else(|| VerifyError::Unsigned { id: id() })?;
+        let Some(envelope) = envelope else {
+            required(store, item)?;
+            return Err(VerifyError::Unsigned { id: id() });
+        };
         let envelope = Envelope::parse(envelope)
             .map_err(|reason| VerifyError::MalformedEnvelope { id: id(), reason })?;
         let check = Check { digest: Digest::of_bytes(&bytes), envelope: &envelope, store, item, at };
@@ -255,10 +269,12 @@ impl VerifiedComponent {
     }
 
     /// Takes a component that its user is developing: to describe it before it is signed, or to run it under
-    /// `--allow-unsigned`. It stands as [`Standing::Unsigned`]. Never for anything that was fetched.
-    pub fn under_development(bytes: Arc<[u8]>, item: &str) -> Result<Self, VerifyError> {
+    /// `--allow-unsigned`. It stands as [`Standing::Unsigned`]. Never for anything that was fetched, and never for what the
+    /// store requires to be signed; an empty store requires nothing, for what is only described.
+    pub fn under_development(bytes: Arc<[u8]>, item: &str, store: &TrustStore) -> Result<Self, VerifyError> {
         let (id, _) = split_version(item);
         structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: shown(item), reason })?;
+        required(store, item)?;
         let digest = Digest::of_bytes(&bytes);
         Ok(Self {
             bytes,
@@ -413,6 +429,12 @@ impl Check<'_> {
             None => VerifyError::UnknownKey { id, keys: vec![shown(&signed.keyid)] },
         })
     }
+}
+
+/// The refusal of an item without a signature, where the store requires one.
+fn required(store: &TrustStore, item: &str) -> Result<(), VerifyError> {
+    let enough = store.enough(item, &[]).map(|_| ());
+    enough.map_err(|few| VerifyError::Required { id: shown(item), few: Box::new(few) })
 }
 
 /// `id@version` in its parts.

@@ -26,6 +26,7 @@ use std::fmt::Write as _;
 
 use self::read::read;
 use self::write::{entry, indent_of_entries, revocation_text, with_field};
+use super::key::KeyId;
 use super::rotation::Rotation;
 use super::store::{Revocation, TrustStore, TrustedKey};
 use crate::diagnostic::{Diagnostics, Problems};
@@ -72,7 +73,7 @@ impl TrustStore {
         let store = if says_nothing {
             Some(Self::default())
         } else {
-            yaml::parse(text, &problems).and_then(|root| read(&root, &problems))
+            yaml::parse(text, &problems).and_then(|root| read(source_name, &root, &problems))
         };
         problems.finish(source_name, text, store)
     }
@@ -185,6 +186,24 @@ impl TrustStore {
         self.position(name).map(|at| &self.keys[at])
     }
 
+    /// The keys that are trusted because a key names them as those that follow it, or because one of these does. Those that
+    /// are revoked already are left out.
+    pub fn successors(&self, id: KeyId) -> Vec<&TrustedKey> {
+        let mut found: Vec<&TrustedKey> = Vec::new();
+        let mut from = vec![id];
+        while let Some(id) = from.pop() {
+            for key in &self.keys {
+                let follows = key.succeeds.as_ref().is_some_and(|before| before.id == id);
+                if follows && !found.iter().any(|other| other.id() == key.id()) {
+                    found.push(key);
+                    from.push(key.id());
+                }
+            }
+        }
+        found.retain(|key| key.revoked.is_none());
+        found
+    }
+
     fn position(&self, name: &str) -> Option<usize> {
         let by_name = self.keys.iter().position(|key| key.name == name);
         by_name.or_else(|| {
@@ -198,7 +217,15 @@ impl TrustStore {
 
     /// Whether a text says exactly this.
     fn is_written_in(&self, text: &str) -> bool {
-        Self::from_yaml("", text).is_ok_and(|(store, _)| store == *self)
+        let (mut store, mut own) = match Self::from_yaml("", text) {
+            Ok((store, _)) => (store, self.clone()),
+            Err(_) => return false,
+        };
+        // An edit may move a rule.
+        for rule in store.requirements.iter_mut().chain(&mut own.requirements) {
+            rule.place = None;
+        }
+        store == own
     }
 
     /// The store in a form of our own, below the comments that stand at the top of the text.

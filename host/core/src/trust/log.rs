@@ -10,10 +10,13 @@ use serde_json::Value;
 use super::key::{KeyId, Signature, SigningKey, VerifyingKey};
 use super::shown;
 use crate::digest::Digest;
+use crate::format;
 use crate::json::{canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 const DOMAIN: &str = "graph-host/trust-log/v1";
+/// The items of one plan are written down within this time.
+const FIRST_WRITE_MILLIS: u64 = 60_000;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +32,8 @@ pub enum LogEvent {
     KeyRevoked,
     /// A key follows another one.
     KeyRotated,
+    /// The head was missing after the first command that wrote to the log, and was written again.
+    HeadRestored,
 }
 
 impl LogEvent {
@@ -40,6 +45,7 @@ impl LogEvent {
             Self::KeyAdded => "key added",
             Self::KeyRevoked => "key revoked",
             Self::KeyRotated => "key rotated",
+            Self::HeadRestored => "head restored",
         }
     }
 }
@@ -118,6 +124,9 @@ pub enum LogError {
         /// Its number.
         line: u64,
     },
+    /// There are lines and no head: nothing says how many lines the host has written.
+    #[error("its head is missing")]
+    HeadMissing,
     /// The head cannot be read or was not signed by this host.
     #[error("its head cannot be read, or was not written by this host")]
     Head,
@@ -185,16 +194,54 @@ pub fn read_log(
     keys: &[VerifyingKey],
 ) -> Result<(Vec<LogEntry>, LogEnd), LogError> {
     let head = head.map(|head| LogEnd::read_head(head, keys)).transpose()?;
+    // The head has been reached, or there is none.
+    let mut reached = head.is_none_or(|head| head == LogEnd::default());
+    let (entries, end) = read_lines(text, keys, |end| reached |= head == Some(end))?;
+    match head {
+        Some(head) if head.lines > end.lines => {
+            Err(LogError::CutOff { found: end.lines, written: head.lines })
+        }
+        Some(head) if !reached => Err(LogError::Chain { line: head.lines }),
+        // Without its head nothing says how far the log went.
+        None if end.lines > 0 => Err(LogError::HeadMissing),
+        _ => Ok((entries, end)),
+    }
+}
+
+/// Checks a log that has lines and no head, as a host leaves it that was killed during the very first write, when it still
+/// wrote the head last. The head may be written again only where that is what has happened: every line holds, and all of them
+/// are of one command, which is one change of a key or the items of one plan. A longer log once had a head; with the head its
+/// last lines may have been taken away, so that log is refused as [`LogError::HeadMissing`]. The line of a repair that was
+/// itself cut short may follow.
+pub fn read_first_write(text: &str, keys: &[VerifyingKey]) -> Result<(Vec<LogEntry>, LogEnd), LogError> {
+    let (entries, end) = read_lines(text, keys, |_| ())?;
+    let repaired = entries.iter().rev().take_while(|entry| entry.event == LogEvent::HeadRestored).count();
+    let written = &entries[..entries.len() - repaired];
+    let is_of_a_plan =
+        |entry: &LogEntry| matches!(entry.event, LogEvent::Accepted | LogEvent::AcceptedUnsigned);
+    let first = written.first().map_or(0, |entry| entry.at.0);
+    let at_once = |entry: &LogEntry| entry.at.0.abs_diff(first) <= FIRST_WRITE_MILLIS;
+    let is_one_command =
+        written.len() <= 1 || written.iter().all(|entry| is_of_a_plan(entry) && at_once(entry));
+    if is_one_command { Ok((entries, end)) } else { Err(LogError::HeadMissing) }
+}
+
+/// Checks every line; `seen` is told where the log ends after each.
+fn read_lines(
+    text: &str,
+    keys: &[VerifyingKey],
+    mut seen: impl FnMut(LogEnd),
+) -> Result<(Vec<LogEntry>, LogEnd), LogError> {
     let mut end = LogEnd::default();
     let mut entries = Vec::new();
-    // The head has been reached, or there is none.
-    let mut reached = head.is_none_or(|head| head == end);
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     for (text, number) in text[..whole].lines().zip(1..) {
         let value = parse_strict(text, 16)
             .map_err(|error| LogError::Malformed { line: number, reason: error.to_string() })?;
-        let line: Line = serde_json::from_value(value)
-            .map_err(|error| LogError::Malformed { line: number, reason: shown(&error.to_string()) })?;
+        let line: Line = serde_json::from_value(value).map_err(|error| LogError::Malformed {
+            line: number,
+            reason: shown(&format::reason(text, &error)),
+        })?;
         if line.number != number || line.previous != end.last {
             return Err(LogError::Chain { line: number });
         }
@@ -206,18 +253,10 @@ pub fn read_log(
             return Err(LogError::Signature { line: number });
         }
         end = LogEnd { lines: number, last: Some(Digest::of_bytes(text.as_bytes())) };
-        reached |= head == Some(end);
+        seen(end);
         entries.push(line.entry);
     }
-    match head {
-        Some(head) if head.lines > end.lines => {
-            Err(LogError::CutOff { found: end.lines, written: head.lines })
-        }
-        Some(head) if !reached => Err(LogError::Chain { line: head.lines }),
-        // Without its head nothing says how far the log went.
-        None if end.lines > 0 => Err(LogError::Head),
-        _ => Ok((entries, end)),
-    }
+    Ok((entries, end))
 }
 
 /// What a log says of itself, as far as it can be read, unchecked: to see what is new, never to believe it.
@@ -308,13 +347,49 @@ mod tests {
             assert_eq!(read_log(&text, Some(&head), &keys()).unwrap_err(), error, "{text}");
         }
         assert!(matches!(read_log("{\n", Some(&head), &keys()), Err(LogError::Malformed { line: 1, .. })));
-        assert_eq!(read_log(&text, None, &keys()), Err(LogError::Head));
+        assert_eq!(read_log(&text, None, &keys()), Err(LogError::HeadMissing));
         assert_eq!(read_log(&text, Some("4 - x y"), &keys()), Err(LogError::Head));
         // Another host's log is not taken for this one's.
         assert_eq!(read_log(&text, Some(&head), &[key(3).verifying_key()]), Err(LogError::Head));
         let (others, others_head) = log(0);
         assert_eq!(others, "");
         assert!(LogEnd::read_head(&others_head, &keys()).is_ok());
+    }
+
+    #[test]
+    fn a_log_without_head_is_taken_only_as_the_first_write_left_it() {
+        let written = |entries: &[LogEntry]| {
+            let mut end = LogEnd::default();
+            entries.iter().fold(String::new(), |text, entry| {
+                let (line, next) = end.append(entry.clone(), &key(1));
+                end = next;
+                text + &line
+            })
+        };
+        let added = LogEntry { event: LogEvent::KeyAdded, ..entry(1) };
+        let late = LogEntry { at: Timestamp(60_002), ..entry(2) };
+        let taken = |entries: &[LogEntry]| read_first_write(&written(entries), &keys());
+        assert_eq!(taken(&[entry(1), entry(2)]).unwrap().1.lines, 2);
+        assert_eq!(taken(std::slice::from_ref(&added)).unwrap().0, std::slice::from_ref(&added));
+        for longer in [vec![added.clone(), entry(2)], vec![entry(1), late], vec![added.clone(), added]] {
+            assert_eq!(taken(&longer), Err(LogError::HeadMissing), "{longer:?}");
+        }
+        let restored = LogEntry { event: LogEvent::HeadRestored, ..entry(9) };
+        assert_eq!(taken(&[entry(1), restored.clone()]).unwrap().1.lines, 2);
+        assert_eq!(taken(&[entry(1), restored, entry(3)]), Err(LogError::HeadMissing));
+        let text = written(&[entry(1), entry(2)]);
+        let second = text.lines().nth(1).unwrap().to_owned() + "\n";
+        assert_eq!(read_first_write(&second, &keys()), Err(LogError::Chain { line: 1 }));
+        let edited = text.replace("item-2", "item-3");
+        assert_eq!(read_first_write(&edited, &keys()), Err(LogError::Signature { line: 2 }));
+    }
+
+    #[test]
+    fn the_head_of_an_empty_log_lets_every_line_follow() {
+        let (text, _) = log(3);
+        let head = LogEnd::default().head(&key(1));
+        assert_eq!(read_log(&text, Some(&head), &keys()).unwrap().1.lines, 3);
+        assert_eq!(read_log("", Some(&head), &keys()).unwrap().1.lines, 0);
     }
 
     proptest! {

@@ -6,6 +6,7 @@ mod dsse;
 mod file;
 mod key;
 mod log;
+mod marker;
 mod requirement;
 mod rotation;
 mod statement;
@@ -19,8 +20,9 @@ pub use component::{
 pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES};
 pub use file::{EditError, Successor};
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
-pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_log};
-pub use requirement::{Requirement, TooFew};
+pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_first_write, read_log};
+pub use marker::{MarkerError, STATE_MARKER_TYPE, StateMarker};
+pub use requirement::{Requirement, RulePlace, TooFew};
 pub use rotation::{ROTATION_TYPE, Rotation, RotationError};
 pub use statement::{
     ComponentStatement, PREDICATE_TYPE, Predicate, STATEMENT_TYPE, StatementError, make_statement,
@@ -28,7 +30,8 @@ pub use statement::{
 pub use store::{KeyName, KeyRefusal, Moment, Revocation, TrustStore, TrustedKey};
 pub use structure::NotAComponent;
 pub use text::{
-    CommentMark, TextRefusal, TextStanding, sign_text, signature_line, unsigned_text, verify_text,
+    CommentMark, TextFormatVersion, TextKind, TextRefusal, TextStanding, sign_text, signature_line,
+    unsigned_text, verify_text,
 };
 
 use crate::diagnostic::excerpt_up_to;

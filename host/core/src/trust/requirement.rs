@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::key::KeyId;
-use super::store::{KeyName, TrustStore};
+use super::store::{KeyName, Moment, TrustStore};
 use crate::capability::ItemPattern;
 use crate::time::Timestamp;
 
@@ -17,6 +17,23 @@ pub struct Requirement {
     pub threshold: u32,
     /// The keys that count. A key and those that succeed it count as one.
     pub keys: Vec<KeyName>,
+    /// Where it is written.
+    pub place: Option<RulePlace>,
+}
+
+/// Where a rule of a trust store is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulePlace {
+    /// The file, as messages call it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for RulePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
 }
 
 /// Too few of the keys that have to sign an item have signed it.
@@ -28,12 +45,18 @@ pub struct TooFew {
     pub keys: Vec<KeyName>,
     /// Those that have signed and count.
     pub signed: Vec<KeyName>,
+    /// Where that is required.
+    pub place: Option<RulePlace>,
 }
 
 impl fmt::Display for TooFew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |keys: &[KeyName]| keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        write!(f, "it needs signatures of {} of the keys {}, and has ", self.threshold, named(&self.keys))?;
+        write!(f, "it needs signatures of {} of the keys {}", self.threshold, named(&self.keys))?;
+        if let Some(place) = &self.place {
+            write!(f, " (`require` in {place})")?;
+        }
+        f.write_str(", and has ")?;
         match self.signed.as_slice() {
             [] => f.write_str("none of theirs that counts"),
             signed => write!(f, "that of {} alone", named(signed)),
@@ -77,8 +100,20 @@ impl TrustStore {
         seen.into_iter().next().unwrap_or(key)
     }
 
-    /// Whether the keys that have signed an item, each of which counts by itself, are enough.
+    /// Whether keys that signed an item earlier are what is required for it, as far as they count at this time: for what is
+    /// known without its signatures.
+    pub fn still_enough(&self, item: &str, signed: &[KeyId], at: impl Into<Moment>) -> Result<(), TooFew> {
+        let (item, at) = (without_version(item), at.into());
+        let counted = signed.iter().filter_map(|key| self.allow(*key, item, at)?.ok());
+        let counted: Vec<_> =
+            counted.map(|entry| Counted { key: entry.named(), not_after: entry.not_after }).collect();
+        self.enough(item, &counted).map(|_| ())
+    }
+
+    /// Whether the keys that have signed an item, each of which counts by itself, are enough. This alone decides what
+    /// requirements come to, for items of every kind; a version in the id makes no difference.
     pub(super) fn enough(&self, item: &str, signed: &[Counted]) -> Result<Enough, TooFew> {
+        let item = without_version(item);
         let matching =
             self.requirements.iter().filter(|rule| rule.items.iter().any(|pattern| pattern.matches(item)));
         let mut counted = BTreeSet::new();
@@ -101,6 +136,7 @@ impl TrustStore {
                     threshold: rule.threshold,
                     keys: rule.keys.clone(),
                     signed: signed.map(|one| one.key.clone()).collect(),
+                    place: rule.place.clone(),
                 });
             }
             // There are enough until the last of those expires that the threshold still needs.
@@ -114,6 +150,11 @@ impl TrustStore {
         let not_after = not_after.filter(|end| *end != Timestamp(u64::MAX));
         Ok(Enough { counted: counted.into_iter().collect(), not_after })
     }
+}
+
+/// The id of an item without its version or function.
+fn without_version(item: &str) -> &str {
+    item.split(['@', '#']).next().unwrap_or(item)
 }
 
 #[cfg(test)]
@@ -139,7 +180,7 @@ mod tests {
             (1..=4).map(|seed| entry(&format!("k{seed}"), &key(seed), &["*"])).collect();
         keys[3].succeeds = Some(name(1));
         let items = vec![ItemPattern::parse("acme/*").unwrap()];
-        let rule = Requirement { items, threshold, keys: vec![name(1), name(2), name(3)] };
+        let rule = Requirement { items, threshold, keys: vec![name(1), name(2), name(3)], place: None };
         TrustStore { keys, requirements: vec![rule] }
     }
 
@@ -173,6 +214,21 @@ mod tests {
         // Without a requirement the first one alone counts.
         let alone = store.enough("other/x", &signed(&[3, 1])).unwrap();
         assert_eq!((alone.counted, alone.not_after), (vec![0], Some(Timestamp(30))));
+    }
+
+    #[test]
+    fn keys_of_earlier_signatures_are_enough_as_far_as_they_count() {
+        let mut store = store(2);
+        let ids = |seeds: &[u8]| seeds.iter().map(|seed| key(*seed).id()).collect::<Vec<_>>();
+        let enough = |store: &TrustStore, item: &str, seeds: &[u8]| {
+            store.still_enough(item, &ids(seeds), Timestamp(5)).is_ok()
+        };
+        assert!(enough(&store, "acme/x", &[1, 2]) && enough(&store, "other/x", &[]));
+        for item in ["acme/x", "acme/x@1.2.3", "acme/x@1.2.3#run"] {
+            assert!(!enough(&store, item, &[]) && !enough(&store, item, &[1, 4]), "{item}");
+        }
+        store.keys[1].not_after = Some(Timestamp(4));
+        assert!(!enough(&store, "acme/x", &[1, 2]) && enough(&store, "acme/x", &[1, 3]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::dsse::{Envelope, EnvelopeSignature};
 use super::store::tests::entry;
 use super::structure::tests::component;
 use super::*;
-use crate::capability::{CapabilityKind, Ceiling};
+use crate::capability::{CapabilityKind, Ceiling, ItemPattern};
 use crate::limits::TaskLimits;
 use crate::node::{Description, WORLD, WantedInterface};
 use crate::time::Timestamp;
@@ -98,11 +98,35 @@ fn a_signed_component_is_let_in_with_the_narrower_ceiling() {
 
 #[test]
 fn a_component_under_development_stands_as_unsigned() {
-    let component = VerifiedComponent::under_development(Arc::from(bytes()), "acme/fetch@1.2.3").unwrap();
+    let component =
+        VerifiedComponent::under_development(Arc::from(bytes()), "acme/fetch@1.2.3", &TrustStore::default())
+            .unwrap();
     assert_eq!(component.standing(), &Standing::Unsigned);
     assert_eq!(component.id(), ID);
     assert!(component.statement().is_none());
-    assert!(VerifiedComponent::under_development(Arc::from(*b"\x7fELF...."), ID).is_err());
+    assert!(
+        VerifiedComponent::under_development(Arc::from(*b"\x7fELF...."), ID, &TrustStore::default()).is_err()
+    );
+}
+
+#[test]
+fn what_is_required_is_not_passed_without_an_envelope() {
+    let mut store = store();
+    let keys = vec![store.keys[0].named()];
+    let place = Some(RulePlace { file: "trust.yaml".to_owned(), line: 4 });
+    let items = vec![ItemPattern::parse("acme/*").unwrap()];
+    store.requirements.push(Requirement { items, threshold: 1, keys, place });
+    for id in ["acme/fetch", "acme/fetch@1.2.3"] {
+        let taken = VerifiedComponent::under_development(Arc::from(bytes()), id, &store).map(|_| ());
+        let verified = VerifiedComponent::verify(Arc::from(bytes()), None, &store, id, AT).map(|_| ());
+        for refusal in [taken, verified] {
+            let error = refusal.unwrap_err();
+            assert!(matches!(error, VerifyError::Required { .. }), "{error}");
+            assert!(error.to_string().contains("(`require` in trust.yaml:4)"), "{error}");
+            assert!(error.help().contains("graph-host sign"));
+        }
+    }
+    assert!(VerifiedComponent::under_development(Arc::from(bytes()), "other/fetch", &store).is_ok());
 }
 
 #[test]

@@ -8,9 +8,13 @@
 //!
 //! with the time in RFC 3339, the SHA-256 of the whole file without the line in hexadecimal digits, and the signature
 //! in URL-safe base64. It is the first line, or the second one below a `#!`. What is signed is the canonical JSON of
-//! `{digest, id, time}`, so a line cannot be moved to another item. Rye's own lines cover less of the file and not the
-//! id: they are recognised, and prove nothing.
+//! `{digest, id, time}` in the domain of the item's kind, so a line cannot be moved to another item, and knowledge never
+//! verifies as a graph. Rye's own lines cover less of the file and not the id: they are recognised, and prove nothing.
+//!
+//! Lines of the first format have one domain for all kinds. Any graph could have been signed as Markdown that is
+//! knowledge, so such a line counts for knowledge alone, which does nothing by itself.
 
+use std::fmt;
 use std::ops::Range;
 
 use serde_json::json;
@@ -20,15 +24,96 @@ use super::requirement::{Counted, TooFew};
 use super::shown;
 use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
 use crate::digest::Digest;
+use crate::graph::ItemType;
 use crate::json::canonical_string;
 use crate::time::Timestamp;
 
-/// The domain of signatures of text items.
-const DOMAIN: &str = "graph-host/text-item/v1";
+/// The domain of signatures of the first format, which do not cover the kind of the item.
+const ANY_KIND: &str = "graph-host/text-item/v1";
 const TAG: &str = "graph-host:signed:";
 /// What Rye's lines, and those of its predecessors, begin with.
 const LEGACY_TAGS: [&str; 3] = ["rye:signed:", "rye:validated:", "kiwi-mcp:validated:"];
 const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What kind of item a text is signed as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// A graph: a program.
+    Graph,
+    /// Knowledge.
+    Knowledge,
+    /// A directive.
+    Directive,
+}
+
+impl TextKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Graph, Self::Knowledge, Self::Directive];
+
+    /// The name on the command line and in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Graph => "graph",
+            Self::Knowledge => "knowledge",
+            Self::Directive => "directive",
+        }
+    }
+
+    /// The domain of the signatures of such items.
+    const fn domain(self) -> &'static str {
+        match self {
+            Self::Graph => "graph-host/text-item/v2/graph",
+            Self::Knowledge => "graph-host/text-item/v2/knowledge",
+            Self::Directive => "graph-host/text-item/v2/directive",
+        }
+    }
+
+    /// Whether a signature that covers no kind counts for such items: it never makes a program or an instruction of a
+    /// text.
+    const fn takes_any_kind(self) -> bool {
+        matches!(self, Self::Knowledge)
+    }
+}
+
+impl From<ItemType> for TextKind {
+    /// A tool that is a text is a graph.
+    fn from(item_type: ItemType) -> Self {
+        match item_type {
+            ItemType::Tool => Self::Graph,
+            ItemType::Knowledge => Self::Knowledge,
+            ItemType::Directive => Self::Directive,
+        }
+    }
+}
+
+impl fmt::Display for TextKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Graph => "a graph",
+            Self::Knowledge => "knowledge",
+            Self::Directive => "a directive",
+        })
+    }
+}
+
+/// What a signature line covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormatVersion {
+    /// Id, time and text: the first format.
+    AnyKind,
+    /// The kind of the item too.
+    OfKind,
+}
+
+impl TextFormatVersion {
+    /// The number of the format, as reports have it.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::AnyKind => 1,
+            Self::OfKind => 2,
+        }
+    }
+}
 
 /// How a format marks a line as a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +168,8 @@ pub enum TextStanding {
         time: Timestamp,
         /// Until when the key counts.
         not_after: Option<Timestamp>,
+        /// What the signature covers.
+        format: TextFormatVersion,
     },
     /// It carries a line of Rye's, which proves nothing here.
     Legacy {
@@ -126,9 +213,65 @@ pub enum TextRefusal {
     /// The key does not count, for this item or at this time.
     #[error("it is signed, and {0}")]
     Refused(#[from] KeyRefusal),
-    /// The trust store wants more signatures than a text can carry.
+    /// The trust store wants more signatures than a text can carry, or one of another key.
     #[error("it is signed, and a text carries one signature: {0}")]
     TooFew(TooFew),
+    /// The trust store wants it signed, and it carries no signature that could count.
+    #[error("it is not signed: {0}")]
+    Required(TooFew),
+    /// The key signed it as another kind of item.
+    #[error("the key {key} signed it as {signed}, and it is used as {used}")]
+    OtherKind {
+        /// The key.
+        key: KeyName,
+        /// What it was signed as.
+        signed: TextKind,
+        /// What it is used as.
+        used: TextKind,
+    },
+    /// The signature does not cover the kind of the item, which has to be covered for such items.
+    #[error(
+        "it is signed by the key {key} in the first format of signature lines, which does not say what kind of item was \
+         signed, and it is used as {used}"
+    )]
+    AnyKind {
+        /// The key.
+        key: KeyName,
+        /// What it is used as.
+        used: TextKind,
+    },
+}
+
+impl TextRefusal {
+    /// The refusal of a file, with the name by which messages call it.
+    pub fn of_file(&self, file: &str) -> String {
+        match self {
+            Self::Required(_) | Self::OtherKind { .. } | Self::AnyKind { .. } => {
+                format!("{file} is refused: {self}")
+            }
+            _ => format!("the signature of {file} does not hold: {self}"),
+        }
+    }
+
+    /// What the user can do about it, where that is something of its own. `file` is where the text is.
+    pub fn help(&self, file: &str) -> Option<String> {
+        match self {
+            Self::Required(_) | Self::TooFew(_) => Some(format!(
+                "have it signed with one of these keys: graph-host sign {file} --key KEY; `graph-host trust list` shows \
+                 what is required"
+            )),
+            Self::OtherKind { used, .. } => Some(format!(
+                "fetch it again from where it came; if it is yours and is meant to be {used}, sign it as that: \
+                 graph-host sign {file} --kind {} --key KEY",
+                used.as_str()
+            )),
+            Self::AnyKind { used, .. } => Some(format!(
+                "have it signed again by its owner: graph-host sign {file} --kind {} --key KEY",
+                used.as_str()
+            )),
+            _ => None,
+        }
+    }
 }
 
 /// A signature line that was read.
@@ -208,11 +351,29 @@ pub fn unsigned_text(text: &str) -> String {
     [parts.before, parts.after].concat()
 }
 
-/// The text with a signature line, in place of one that it may have.
-pub fn sign_text(id: &str, text: &str, mark: CommentMark, key: &SigningKey, at: Timestamp) -> String {
+/// The text with a signature line for an item of that kind, in place of a line that it may have.
+pub fn sign_text(
+    kind: TextKind,
+    id: &str,
+    text: &str,
+    mark: CommentMark,
+    key: &SigningKey,
+    at: Timestamp,
+) -> String {
+    sign_in(kind.domain(), id, text, mark, key, at)
+}
+
+fn sign_in(
+    domain: &'static str,
+    id: &str,
+    text: &str,
+    mark: CommentMark,
+    key: &SigningKey,
+    at: Timestamp,
+) -> String {
     let parts = Parts::of(text);
     let digest = parts.digest();
-    let signature = key.sign(DOMAIN, message(id, at, &digest).as_bytes());
+    let signature = key.sign(domain, message(id, at, &digest).as_bytes());
     let (open, close) = mark.around();
     let end = if parts.after.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) {
         "\r\n"
@@ -221,7 +382,7 @@ pub fn sign_text(id: &str, text: &str, mark: CommentMark, key: &SigningKey, at: 
     };
     // A `#!` line that ends with the text gets an end of its own, which is then part of what is signed.
     if !parts.before.is_empty() && !parts.before.ends_with(['\n', BYTE_ORDER_MARK]) {
-        return sign_text(id, &format!("{}\n", parts.before), mark, key, at);
+        return sign_in(domain, id, &format!("{}\n", parts.before), mark, key, at);
     }
     format!(
         "{}{open}{TAG}{at}:{}:{}:{}{close}{end}{}",
@@ -233,15 +394,34 @@ pub fn sign_text(id: &str, text: &str, mark: CommentMark, key: &SigningKey, at: 
     )
 }
 
-/// Checks the signature line of an item's text against the trust store and the time.
-pub fn verify_text(id: &str, text: &str, store: &TrustStore, at: impl Into<Moment>) -> TextStanding {
-    let at = at.into();
+/// How far the text of an item of that kind may be believed, by its signature line, the trust store with what that
+/// requires, and the time. Everything that reads a text item asks this.
+pub fn verify_text(
+    kind: TextKind,
+    id: &str,
+    text: &str,
+    store: &TrustStore,
+    at: impl Into<Moment>,
+) -> TextStanding {
+    match standing_of(kind, id, text, store, at.into()) {
+        // Whoever takes a signature away does not get round what is required.
+        standing @ (TextStanding::Unsigned | TextStanding::Legacy { .. }) => match store.enough(id, &[]) {
+            Ok(_) => standing,
+            Err(few) => TextStanding::Invalid(TextRefusal::Required(few)),
+        },
+        standing => standing,
+    }
+}
+
+fn standing_of(kind: TextKind, id: &str, text: &str, store: &TrustStore, at: Moment) -> TextStanding {
     let parts = Parts::of(text);
     match parts.line {
         Some(line) => {
             let content = CommentMark::ALL.into_iter().find_map(|mark| mark.inside(line));
             match content.filter(|content| content.starts_with(TAG)) {
-                Some(content) => check(id, content, &parts, store, at).unwrap_or_else(TextStanding::Invalid),
+                Some(content) => {
+                    check(kind, id, content, &parts, store, at).unwrap_or_else(TextStanding::Invalid)
+                }
                 None => TextStanding::Invalid(TextRefusal::Malformed(
                     "it is not a comment of `graph-host:signed:…` alone",
                 )),
@@ -255,6 +435,7 @@ pub fn verify_text(id: &str, text: &str, store: &TrustStore, at: impl Into<Momen
 }
 
 fn check(
+    kind: TextKind,
     id: &str,
     content: &str,
     parts: &Parts<'_>,
@@ -270,8 +451,15 @@ fn check(
     let is_hinted = |key: &&TrustedKey| key.id() == line.key;
     let hinted = store.keys().iter().filter(is_hinted);
     let others = store.keys().iter().filter(|key| !is_hinted(key));
-    let made_it = |key: &&TrustedKey| key.key.verify(DOMAIN, message.as_bytes(), &line.signature);
-    let Some(signer) = hinted.clone().chain(others).find(made_it) else {
+    // As what the key signed it; `None`: the line does not cover that.
+    let signed_as = |key: &TrustedKey| {
+        let made_in = |domain| key.key.verify(domain, message.as_bytes(), &line.signature);
+        let kinds = std::iter::once(kind).chain(TextKind::ALL.into_iter().filter(|other| *other != kind));
+        let of_kind = kinds.map(Some).find(|kind| kind.is_some_and(|kind| made_in(kind.domain())));
+        of_kind.or_else(|| made_in(ANY_KIND).then_some(None))
+    };
+    let signer = hinted.clone().chain(others).find_map(|key| Some((key, signed_as(key)?)));
+    let Some((signer, meant)) = signer else {
         return Err(match hinted.clone().next() {
             Some(key) => TextRefusal::BadSignature { key: key.named(), id: shown(id) },
             None => TextRefusal::UnknownKey(line.key),
@@ -280,8 +468,14 @@ fn check(
     match store.allow(signer.id(), id, at) {
         Some(Ok(entry)) => {
             let (key, not_after) = (entry.named(), entry.not_after);
+            let format = match meant {
+                Some(meant) if meant == kind => TextFormatVersion::OfKind,
+                Some(meant) => return Err(TextRefusal::OtherKind { key, signed: meant, used: kind }),
+                None if kind.takes_any_kind() => TextFormatVersion::AnyKind,
+                None => return Err(TextRefusal::AnyKind { key, used: kind }),
+            };
             store.enough(id, &[Counted { key: key.clone(), not_after }]).map_err(TextRefusal::TooFew)?;
-            Ok(TextStanding::Signed { key, time: line.time, not_after })
+            Ok(TextStanding::Signed { key, time: line.time, not_after, format })
         }
         Some(Err(refusal)) => Err(refusal.into()),
         None => Err(TextRefusal::UnknownKey(line.key)),
@@ -315,7 +509,8 @@ mod tests {
 
     use super::super::store::tests::entry;
     use super::*;
-    use crate::trust::Revocation;
+    use crate::capability::ItemPattern;
+    use crate::trust::{Requirement, Revocation, RulePlace};
 
     const AT: Timestamp = Timestamp(1_900_000_000_000);
     const ID: &str = "examples/hello";
@@ -330,15 +525,21 @@ mod tests {
     }
 
     fn signed(text: &str, mark: CommentMark) -> String {
-        sign_text(ID, text, mark, &key(), AT)
+        sign_text(TextKind::Graph, ID, text, mark, &key(), AT)
+    }
+
+    /// As the first format had it.
+    fn signed_without_kind(text: &str) -> String {
+        sign_in(ANY_KIND, ID, text, CommentMark::Hash, &key(), AT)
     }
 
     fn is_signed(text: &str) -> bool {
-        matches!(verify_text(ID, text, &store(), AT), TextStanding::Signed { time: AT, .. })
+        let standing = verify_text(TextKind::Graph, ID, text, &store(), AT);
+        matches!(standing, TextStanding::Signed { time: AT, format: TextFormatVersion::OfKind, .. })
     }
 
     fn refusal(id: &str, text: &str, store: &TrustStore) -> TextRefusal {
-        match verify_text(id, text, store, AT) {
+        match verify_text(TextKind::Graph, id, text, store, AT) {
             TextStanding::Invalid(refusal) => refusal,
             standing => panic!("{standing:?} for {text}"),
         }
@@ -385,7 +586,11 @@ mod tests {
         }]);
         let lines = [
             refusal("examples/other", &good, &store()),
-            refusal("other/hello", &sign_text("other/hello", TEXT, CommentMark::Hash, &key(), AT), &store()),
+            refusal(
+                "other/hello",
+                &sign_text(TextKind::Graph, "other/hello", TEXT, CommentMark::Hash, &key(), AT),
+                &store(),
+            ),
             refusal(ID, &other_time, &store()),
             refusal(ID, &format!("{good}x"), &store()),
             refusal(ID, &format!("# first\n{good}"), &store()),
@@ -405,12 +610,82 @@ mod tests {
     fn lines_of_rye_are_shown_and_prove_nothing() {
         let line = "rye:signed:2026-02-11T00:00:00Z:a1b2:c2ln:0123456789abcdef";
         for text in [format!("# {line}\n{TEXT}"), format!("<!-- {line} -->\n# Title\n")] {
-            let standing = verify_text(ID, &text, &store(), AT);
+            let standing = verify_text(TextKind::Graph, ID, &text, &store(), AT);
             assert_eq!(standing, TextStanding::Legacy { fingerprint: "0123456789abcdef".to_owned() });
         }
-        assert_eq!(verify_text(ID, TEXT, &store(), AT), TextStanding::Unsigned);
-        let documentation = "# Signing\n# graph-host:signed:<time>:<digest>\n";
-        assert_eq!(verify_text(ID, documentation, &store(), AT), TextStanding::Unsigned);
+        let standing = |text| verify_text(TextKind::Graph, ID, text, &store(), AT);
+        assert_eq!(standing(TEXT), TextStanding::Unsigned);
+        assert_eq!(standing("# Signing\n# graph-host:signed:<time>:<digest>\n"), TextStanding::Unsigned);
+    }
+
+    #[test]
+    fn a_signature_is_of_one_kind_of_item() {
+        for signed_as in TextKind::ALL {
+            let text = sign_text(signed_as, ID, TEXT, CommentMark::Hash, &key(), AT);
+            for used in TextKind::ALL {
+                let standing = verify_text(used, ID, &text, &store(), AT);
+                match standing {
+                    TextStanding::Signed { format: TextFormatVersion::OfKind, .. } => {
+                        assert_eq!(used, signed_as);
+                    }
+                    TextStanding::Invalid(TextRefusal::OtherKind { signed, used: found, .. }) => {
+                        assert!(used != signed_as && (signed, found) == (signed_as, used));
+                    }
+                    other => panic!("{signed_as:?} used as {used:?}: {other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_signature_that_covers_no_kind_counts_for_knowledge_alone() {
+        let text = signed_without_kind(TEXT);
+        let standing = |kind, text: &str| verify_text(kind, ID, text, &store(), AT);
+        assert!(matches!(
+            standing(TextKind::Knowledge, &text),
+            TextStanding::Signed { format: TextFormatVersion::AnyKind, .. }
+        ));
+        for kind in [TextKind::Graph, TextKind::Directive] {
+            let TextStanding::Invalid(refusal @ TextRefusal::AnyKind { .. }) = standing(kind, &text) else {
+                panic!("{kind:?}: {:?}", standing(kind, &text))
+            };
+            let help = refusal.help("f.yaml").unwrap();
+            assert!(help.ends_with(&format!("graph-host sign f.yaml --kind {} --key KEY", kind.as_str())));
+        }
+        let changed = standing(TextKind::Knowledge, &format!("{text}x"));
+        assert!(matches!(changed, TextStanding::Invalid(TextRefusal::Changed { .. })));
+    }
+
+    #[test]
+    fn what_is_required_is_not_passed_by_removing_the_line() {
+        let rules = "keys: []\n";
+        let (empty, _) = TrustStore::from_yaml("trust.yaml", rules).unwrap();
+        assert!(empty.requirements().is_empty());
+        let mut store = store();
+        store.requirements.push(Requirement {
+            items: vec![ItemPattern::parse("examples/*").unwrap()],
+            threshold: 1,
+            keys: vec![store.keys[0].named()],
+            place: Some(RulePlace { file: "trust.yaml".to_owned(), line: 7 }),
+        });
+        let rye = format!("# rye:signed:2026-02-11T00:00:00Z:a1b2:c2ln:0123456789abcdef\n{TEXT}");
+        for kind in TextKind::ALL {
+            let signed = sign_text(kind, ID, TEXT, CommentMark::Hash, &key(), AT);
+            assert!(matches!(verify_text(kind, ID, &signed, &store, AT), TextStanding::Signed { .. }));
+            for text in [TEXT, &rye] {
+                for id in [ID.to_owned(), format!("{ID}@1.0.0")] {
+                    let standing = verify_text(kind, &id, text, &store, AT);
+                    let TextStanding::Invalid(refusal @ TextRefusal::Required(_)) = standing else {
+                        panic!("{kind:?} {id}: {standing:?}")
+                    };
+                    let told = refusal.of_file("hello.yaml");
+                    assert!(told.starts_with("hello.yaml is refused: it is not signed: it needs"), "{told}");
+                    assert!(told.contains("trust.yaml:7"), "{told}");
+                    assert!(refusal.help("hello.yaml").unwrap().contains("graph-host sign hello.yaml"));
+                }
+            }
+            assert_eq!(verify_text(kind, "other/hello", TEXT, &store, AT), TextStanding::Unsigned);
+        }
     }
 
     proptest! {

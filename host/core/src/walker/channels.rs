@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::event::ChannelChange;
-use super::reduce::{Change, FoldError, Write, fold};
-use crate::graph::{Channel, Graph, NodeIndex, Reducer};
+use super::reduce::{Change, FoldError, Write, fold, overwritten};
+use crate::graph::{Channel, Graph, NodeIndex, Reducer, WriteMode};
 use crate::json;
 use crate::record::{ChannelStamp, ChannelValue, ValueKind};
 use crate::template::Fields;
@@ -227,7 +227,7 @@ impl Channels {
 
     /// Writes values before the first superstep, through the reducers.
     pub(super) fn seed(&mut self, state: Map<String, Value>, meter: &Meter) -> Result<(), ApplyError> {
-        let folded = self.fold_given(state, meter)?;
+        let folded = self.fold_given(state, meter, |_, value| (value, WriteMode::Fold))?;
         let seeded: Vec<_> = folded.iter().map(|folded| folded.channel.clone()).collect();
         self.write(folded, 0, &mut Undo::default());
         for channel in seeded {
@@ -237,24 +237,32 @@ impl Channels {
         Ok(())
     }
 
-    /// Writes values from outside the graph, through the reducers. What lives for one superstep stays: none has run. If
-    /// any channel refuses, nothing has changed.
+    /// Writes values of an edit, through the reducers; `{overwrite: v}` replaces the value of a reducer channel, since the
+    /// user wrote it. What lives for one superstep stays: none has run. If any channel refuses, nothing has changed.
     pub(super) fn edit(
         &mut self,
         values: Map<String, Value>,
         version: u64,
         meter: &Meter,
     ) -> Result<Undo, ApplyError> {
-        let folded = self.fold_given(values, meter)?;
+        let folded = self.fold_given(values, meter, as_edited)?;
         let mut undo = Undo::default();
         self.write(folded, version, &mut undo);
         Ok(undo)
     }
 
     /// Folds values from outside the graph.
-    fn fold_given(&self, values: Map<String, Value>, meter: &Meter) -> Result<Vec<Folded>, ApplyError> {
-        let write = |value| vec![Write { node: NodeIndex(0), value }];
-        values.into_iter().map(|(channel, value)| self.fold(channel, write(value), meter)).collect()
+    fn fold_given(
+        &self,
+        values: Map<String, Value>,
+        meter: &Meter,
+        read: impl Fn(Reducer, Value) -> (Value, WriteMode),
+    ) -> Result<Vec<Folded>, ApplyError> {
+        let fold = |(channel, value): (String, Value)| {
+            let (value, mode) = read(self.reducer(&channel), value);
+            self.fold(channel, vec![Write { node: NodeIndex(0), value, mode }], meter)
+        };
+        values.into_iter().map(fold).collect()
     }
 
     /// Makes channels that were taken back to an earlier checkpoint follow those of the `newest` one: each that is not as
@@ -501,6 +509,14 @@ impl Fields for Channels {
     fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
         meter.charge(self.size.saturating_add(size::of_map(self.slots.len())))?;
         Ok(Value::Object(self.to_map()))
+    }
+}
+
+/// What a value of an edit writes, and how.
+fn as_edited(reducer: Reducer, value: Value) -> (Value, WriteMode) {
+    match overwritten(&value).filter(|_| reducer.folds()) {
+        Some(value) => (value.clone(), WriteMode::Overwrite),
+        None => (value, WriteMode::Fold),
     }
 }
 

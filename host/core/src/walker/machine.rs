@@ -660,7 +660,7 @@ enum OwnWork {
 fn uses_context(graph: &Graph) -> bool {
     graph.nodes.iter().any(|node| {
         let mut templates: Vec<&crate::template::ValueTemplate> =
-            node.assign.iter().map(|(_, template)| template).collect();
+            node.assign.iter().map(|write| &write.value).collect();
         if let Some(action) = &node.action {
             templates.extend([&action.item_id, &action.params]);
         }

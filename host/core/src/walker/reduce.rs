@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Number, Value};
 
-use crate::graph::{NodeIndex, Reducer};
+use crate::graph::{NodeIndex, Reducer, WriteMode};
 use crate::json;
 use crate::work::rates::{BYTE, LOOKUP, VALUE};
 use crate::work::{Exhausted, Meter, size};
@@ -17,13 +17,20 @@ pub(super) struct Write {
     pub(super) node: NodeIndex,
     /// What it wrote.
     pub(super) value: Value,
+    /// How: whoever makes the write decides that, and no value is asked about it later.
+    pub(super) mode: WriteMode,
 }
 
 impl Write {
-    /// Whether it is `{overwrite: v}`, which wins alone over the superstep's other writes to a reducer channel.
+    /// Whether it wins alone over the superstep's other writes to a reducer channel.
     pub(super) fn overwrites(&self) -> bool {
-        self.value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("overwrite"))
+        self.mode == WriteMode::Overwrite
     }
+}
+
+/// The `v` of `{overwrite: v}`. Only what is allowed to overwrite a channel is read so: anywhere else that is data.
+pub(super) fn overwritten(value: &Value) -> Option<&Value> {
+    value.as_object().filter(|map| map.len() == 1)?.get("overwrite")
 }
 
 /// What a fold does to the channel.
@@ -76,7 +83,7 @@ pub(super) fn fold(
     meter: &Meter,
 ) -> Result<Change, FoldError> {
     meter.charge_each(writes.len(), VALUE)?;
-    if matches!(reducer, Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked) {
+    if !reducer.folds() {
         if let [first, second, ..] = &writes[..] {
             return Err(FoldError::Conflict(first.node, second.node));
         }
@@ -103,20 +110,20 @@ pub(super) fn fold(
 /// What it costs to fold values that nodes wrote into a channel's current value.
 pub(crate) fn fold_fuel(reducer: Reducer, current: Option<&Value>, values: Vec<Value>) -> u64 {
     let meter = Meter::of_one_step();
-    let writes = values.into_iter().map(|value| Write { node: NodeIndex(0), value }).collect();
+    let writes = values.into_iter().map(|value| Write { node: NodeIndex(0), value, mode: WriteMode::Fold });
+    let writes = writes.collect();
     let _ = fold(reducer, current, writes, &meter);
     meter.spent()
 }
 
-/// Finds `{overwrite: v}`, which wins alone over the superstep's other writes.
+/// Finds the write that wins alone over the superstep's other writes.
 fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>, FoldError> {
     let mut found = writes.iter().enumerate().filter(|(_, write)| write.overwrites()).map(|(at, _)| at);
     let (Some(first), second) = (found.next(), found.next()) else { return Ok(None) };
     if let Some(second) = second {
         return Err(FoldError::Conflict(writes[first].node, writes[second].node));
     }
-    let mut write = writes.swap_remove(first);
-    let value = write.value.get_mut("overwrite").map(Value::take).unwrap_or_default();
+    let Write { node, value, .. } = writes.swap_remove(first);
     let (fits, wanted) = match reducer {
         Reducer::Append | Reducer::Union | Reducer::Messages | Reducer::Topic => (value.is_array(), "a list"),
         Reducer::Min | Reducer::Max | Reducer::Sum => (value.is_number(), "a number"),
@@ -126,7 +133,7 @@ fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>
     if !fits {
         let reason =
             format!("`overwrite` of a `{}` channel takes {wanted}, not {}", reducer.as_str(), kind(&value));
-        return Err(FoldError::Invalid { node: write.node, reason });
+        return Err(FoldError::Invalid { node, reason });
     }
     Ok(Some(Change::Set(value)))
 }
@@ -365,7 +372,16 @@ mod tests {
     }
 
     fn writes(values: &[Value]) -> Vec<Write> {
-        (0..).zip(values).map(|(at, value)| Write { node: NodeIndex(at), value: value.clone() }).collect()
+        let write = |(at, value): (u32, &Value)| Write {
+            node: NodeIndex(at),
+            value: value.clone(),
+            mode: WriteMode::Fold,
+        };
+        (0..).zip(values).map(write).collect()
+    }
+
+    fn overwrites(values: &[Value]) -> Vec<Write> {
+        writes(values).into_iter().map(|write| Write { mode: WriteMode::Overwrite, ..write }).collect()
     }
 
     #[test]
@@ -397,11 +413,33 @@ mod tests {
 
     #[test]
     fn overwrite_wins_alone() {
-        let change =
-            fold(Reducer::Append, Some(&json!([1])), writes(&[json!(2), json!({"overwrite": [9]})])).unwrap();
+        let both = [writes(&[json!(2)]), overwrites(&[json!([9])])].concat();
+        let change = fold(Reducer::Append, Some(&json!([1])), both).unwrap();
         assert_eq!(change, Change::Set(json!([9])));
-        let two = fold(Reducer::Sum, None, writes(&[json!({"overwrite": 1}), json!({"overwrite": 2})]));
+        let two = fold(Reducer::Sum, None, overwrites(&[json!(1), json!(2)]));
         assert_eq!(two, Err(FoldError::Conflict(NodeIndex(0), NodeIndex(1))));
+    }
+
+    #[test]
+    fn a_value_that_looks_like_an_overwrite_is_data() {
+        let looks = json!({"overwrite": [9]});
+        for (reducer, current, folded) in [
+            (Reducer::Append, json!([1]), Change::Extend(vec![looks.clone()])),
+            (Reducer::Topic, json!([1]), Change::Set(json!([looks]))),
+            (Reducer::Union, json!([1]), Change::Extend(vec![looks.clone()])),
+            (Reducer::Messages, json!([1]), Change::Extend(vec![looks.clone()])),
+            (Reducer::Merge, json!({"a": 1}), Change::Set(json!({"a": 1, "overwrite": [9]}))),
+        ] {
+            assert_eq!(
+                fold(reducer, Some(&current), writes(std::slice::from_ref(&looks))),
+                Ok(folded),
+                "{reducer:?}"
+            );
+        }
+        for reducer in [Reducer::Sum, Reducer::Min, Reducer::Max] {
+            let refused = fold(reducer, Some(&json!(1)), writes(&[json!({"overwrite": 9})]));
+            assert!(matches!(refused, Err(FoldError::Invalid { .. })), "{reducer:?}");
+        }
     }
 
     /// What `messages` means, one item after another.

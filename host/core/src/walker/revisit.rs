@@ -10,7 +10,7 @@ use super::reduce::Write;
 use super::routes::node_failure;
 use super::superstep::{Superstep, TaskState};
 use super::writes::node_result;
-use crate::graph::{Channel, Graph, Node, Reducer};
+use crate::graph::{Channel, Graph, Node, Reducer, WriteMode};
 use crate::node::Outcome;
 use crate::work::{Exhausted, Meter, size};
 
@@ -64,7 +64,11 @@ impl Walker {
         meter.charge(size::of(&output))?;
         let output = output.into_owned();
         let value = Value::Array(vec![json!({ "visit": active.visit, "output": output })]);
-        writes.entry(channel(node)).or_default().push(Write { node: active.node, value });
+        writes.entry(channel(node)).or_default().push(Write {
+            node: active.node,
+            value,
+            mode: WriteMode::Fold,
+        });
         Ok(())
     }
 }

@@ -175,7 +175,7 @@ impl Walker {
             .scope(&context, active.argument.as_deref(), variable.zip(item))
             .with("result", crate::template::Root::Value(result));
         let evaluated = node.assign.iter();
-        evaluated.map(|(_, template)| self.evaluate(template, &scope, node, warnings, meter)).collect()
+        evaluated.map(|write| self.evaluate(&write.value, &scope, node, warnings, meter)).collect()
     }
 
     fn check_command<'a>(
@@ -203,7 +203,7 @@ impl Walker {
             }
         }
         for key in keys {
-            if !grant.write.iter().any(|allowed| allowed == key) {
+            if !grant.may_write(key) {
                 return Err(denied(format!(
                     "node `{}` writes `{key}`, which its `command: {{write: [..]}}` does not list",
                     node.name

@@ -108,7 +108,10 @@ pub(super) fn updates(graph: &Graph, writes: &BTreeMap<String, Vec<Write>>) -> U
             Reducer::Append | Reducer::Topic if !writes.iter().any(Write::overwrites) => {
                 |write| Wrote::Elements(write.value.as_array().map_or(1, Vec::len) as u64)
             }
-            _ => |write| Wrote::Own(Canonical::from(write.value.clone())),
+            _ => |write| {
+                let value = Canonical::from(write.value.clone());
+                if write.overwrites() { Wrote::Instead(value) } else { Wrote::Own(value) }
+            },
         };
         let of_channel = writes.iter().map(|write| (graph.node(write.node).name.clone(), wrote(write)));
         updates.insert(channel.clone(), of_channel.collect());

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::Walker;
 use super::budget::Trouble;
-use super::reduce::Write;
+use super::reduce::{Write, overwritten};
 use super::routes::{failure_document, node_failure};
 use super::superstep::{Superstep, Task, TaskState};
 use super::telling::{Updates, updates};
-use crate::graph::{Foreach, Graph, Node, NodeIndex, NodeKind, OnItemError};
+use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, OnItemError, WriteMode};
 use crate::node::{Failure, Outcome};
 use crate::work::{Exhausted, Meter, rates, size};
 
@@ -31,8 +31,8 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    fn push(&mut self, node: NodeIndex, channel: &str, value: Value) {
-        let write = Write { node, value };
+    fn push(&mut self, node: NodeIndex, channel: &str, value: Value, mode: WriteMode) {
+        let write = Write { node, value, mode };
         match self.by_channel.get_mut(channel) {
             Some(known) => known.push(write),
             None => {
@@ -50,7 +50,7 @@ impl Writes {
         }
         // Whatever a graph wrote there in this superstep gives way.
         for (channel, value) in std::mem::take(&mut self.host) {
-            self.by_channel.insert(channel, vec![Write { node: NodeIndex(0), value }]);
+            self.by_channel.insert(channel, vec![Write { node: NodeIndex(0), value, mode: WriteMode::Fold }]);
         }
     }
 }
@@ -103,10 +103,9 @@ impl Walker {
     ) -> Result<(), Exhausted> {
         let (index, tasks) = (superstep.activated[place].node, superstep.activated[place].tasks.clone());
         let node = self.graph.node(index);
-        for value in take_assigned(superstep, place, node).into_iter().zip(&node.assign) {
-            let (value, (channel, _)) = value;
+        for (value, assignment) in take_assigned(superstep, place, node).into_iter().zip(&node.assign) {
             meter.charge(rates::LOOKUP)?;
-            writes.push(index, channel, value);
+            writes.push(index, &assignment.channel, value, assignment.mode);
         }
         for task in &superstep.tasks[tasks] {
             meter.charge(rates::LOOKUP)?;
@@ -114,7 +113,8 @@ impl Walker {
                 && let Outcome::Command { update, .. } = &*answer.outcome
             {
                 for (channel, value) in update {
-                    writes.push(index, channel, size::copy(value, meter)?);
+                    let (value, mode) = commanded(node.command.as_ref(), channel, value);
+                    writes.push(index, channel, size::copy(value, meter)?, mode);
                 }
             }
             if let TaskState::Handled(failure) = &task.state {
@@ -137,9 +137,19 @@ impl Walker {
             (&node.kind, &active.list)
             && node_failure(node, superstep, place).is_none()
         {
-            writes.push(index, collect, size::copy(list, meter)?);
+            writes.push(index, collect, size::copy(list, meter)?, WriteMode::Fold);
         }
         self.keep_output(superstep, place, &mut writes.outputs, meter)
+    }
+}
+
+/// What an entry of a command's update writes. It replaces a channel's value only where the node's entry in the graph allows
+/// that: a component that hands on what somebody else wrote does not mean it so.
+fn commanded<'v>(grant: Option<&CommandGrant>, channel: &str, value: &'v Value) -> (&'v Value, WriteMode) {
+    let allowed = grant.is_some_and(|grant| grant.may_overwrite(channel));
+    match overwritten(value).filter(|_| allowed) {
+        Some(value) => (value, WriteMode::Overwrite),
+        None => (value, WriteMode::Fold),
     }
 }
 

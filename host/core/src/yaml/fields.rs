@@ -103,6 +103,13 @@ impl<'n> Fields<'n> {
         self.get(key)?.u64(&format!("`{key}`"), range, self.problems)
     }
 
+    /// Checks the `version` of the document's format, if it states one: 1, where it does not. A later one is a problem.
+    pub fn format_version(&mut self, known: u64) {
+        let Some(node) = self.get("version") else { return };
+        let what = self.what().to_owned();
+        node.format_version(&what, known, self.problems);
+    }
+
     /// The finite number of a key within a range, if the key is there.
     pub fn f64(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
         self.get(key)?.f64(&format!("`{key}`"), range, self.problems)
@@ -249,6 +256,23 @@ impl Node {
             self.out_of_range(&format!("{what} must be a whole number, {expected}"), &expected, problems);
         }
         value
+    }
+
+    /// Checks the version of a document's format. One that is later than is known says that it needs a newer program.
+    pub fn format_version(&self, document: &str, known: u64, problems: &Problems) {
+        let stated = if let Yaml::Number(number) = &self.value { number.as_u64() } else { None };
+        if let Some(found) = stated.filter(|found| *found > known) {
+            let message = format!(
+                "{document} has format version {found}, and this program reads versions up to {known}"
+            );
+            problems.push(
+                Diagnostic::error(codes::OUT_OF_RANGE, self.span.first_line(), message)
+                    .label("a later version")
+                    .help("use a newer graph-host"),
+            );
+        } else {
+            self.u64("`version`", 1..=known, problems);
+        }
     }
 
     /// A finite number within a range.

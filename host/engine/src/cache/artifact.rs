@@ -16,6 +16,7 @@ const CHUNK: usize = 128 << 10;
 /// copy is what is loaded: changing the file meanwhile changes nothing.
 pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::Hasher) -> Option<Component> {
     let mut file = File::open(path).ok()?;
+    let used = file.try_clone().ok();
     let mut tag = [0; blake3::OUT_LEN];
     file.read_exact(&mut tag).ok()?;
     let size = usize::try_from(file.metadata().ok()?.len()).ok()?;
@@ -27,7 +28,11 @@ pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::H
     if hasher.finalize() != blake3::Hash::from_bytes(tag) {
         return None;
     }
-    copy.load(engine).ok()
+    let component = copy.load(engine).ok()?;
+    if let Some(used) = used {
+        super::folder::note_use(&used);
+    }
+    Some(component)
 }
 
 /// Loads code that this program has just compiled, in this process or in a child of its own.

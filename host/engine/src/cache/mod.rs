@@ -5,6 +5,7 @@
 //! or one moved to another name, is compiled anew and replaced. Nothing here can make loading fail.
 
 mod artifact;
+mod folder;
 mod key;
 
 use std::io::{self, Write as _};
@@ -14,6 +15,7 @@ use graph_core::digest::Digest;
 use wasmtime::component::Component;
 
 pub(crate) use artifact::load_compiled;
+pub use folder::{CacheFolder, CachePolicy, CachedComponent};
 pub(crate) use key::Key;
 
 /// Where a compiled component came from.
@@ -32,12 +34,13 @@ pub enum CacheStatus {
 /// A folder of compiled components.
 pub(crate) struct Cache {
     folder: PathBuf,
+    most_bytes: Option<u64>,
     compatibility: [u8; 32],
 }
 
 impl Cache {
-    pub(crate) fn new(folder: PathBuf, engine: &wasmtime::Engine) -> Self {
-        Self { folder, compatibility: key::compatibility(engine) }
+    pub(crate) fn new(folder: PathBuf, most_bytes: Option<u64>, engine: &wasmtime::Engine) -> Self {
+        Self { folder, most_bytes, compatibility: key::compatibility(engine) }
     }
 
     /// The key of this user.
@@ -66,7 +69,7 @@ impl Cache {
     /// The file of a component for this engine.
     fn path(&self, digest: &Digest) -> PathBuf {
         let engine = blake3::Hash::from_bytes(self.compatibility).to_hex();
-        self.folder.join(format!("{}-{}.artifact", digest.hex(), &engine[..16]))
+        self.folder.join(folder::file_name(&digest.hex(), &engine[..16]))
     }
 
     fn write(&self, key: &Key, digest: &Digest, code: &[u8]) -> io::Result<()> {
@@ -75,7 +78,12 @@ impl Cache {
         hasher.update(code);
         file.write_all(hasher.finalize().as_bytes())?;
         file.write_all(code)?;
-        file.persist(self.path(digest)).map_err(|error| error.error)?;
+        let path = self.path(digest);
+        file.persist(&path).map_err(|error| error.error)?;
+        if let Some(most) = self.most_bytes {
+            // What cannot be removed now is removed after the next component.
+            let _ = CacheFolder::at(self.folder.clone()).keep_within(most, &path);
+        }
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Outcome};
 use graph_core::record::JournalEntry;
 use graph_core::time::Timestamp;
-use graph_core::trust::VerifiedComponent;
+use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_engine::{Call, CallReport, Engine, EngineConfig, Journal, PreparedNode};
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(crate) fn engine() -> &'static Engine {
 }
 
 pub(crate) fn component(bytes: &[u8]) -> VerifiedComponent {
-    VerifiedComponent::under_development(Arc::from(bytes), "test/node").unwrap()
+    VerifiedComponent::under_development(Arc::from(bytes), "test/node", &TrustStore::default()).unwrap()
 }
 
 pub(crate) fn limits() -> TaskLimits {

@@ -33,6 +33,7 @@ const MOST_ERROR: u64 = 16 << 10;
 #[derive(Clone, Debug)]
 pub struct Options {
     plain_http: Option<bool>,
+    token_realms: Vec<String>,
     budget: Rc<RefCell<Budget>>,
 }
 
@@ -51,7 +52,19 @@ impl Options {
         let now = Instant::now();
         let deadline = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
         let budget = Budget { seconds: time.as_secs(), deadline, most, left: most };
-        Self { plain_http, budget: Rc::new(RefCell::new(budget)) }
+        Self { plain_http, token_realms: Vec::new(), budget: Rc::new(RefCell::new(budget)) }
+    }
+
+    /// Also lets registries have their tokens made by these hosts, `host` or `host:port`. Without that, a registry makes its
+    /// own: credentials go to the host that they are for.
+    #[must_use]
+    pub fn with_token_realms(self, hosts: Vec<String>) -> Self {
+        Self { token_realms: hosts, ..self }
+    }
+
+    fn is_token_realm(&self, url: &Url) -> bool {
+        let named = |host: &String| Url::parse(&format!("{}://{host}/", url.scheme()));
+        self.token_realms.iter().any(|host| named(host).is_ok_and(|named| same_origin(&named, url)))
     }
 }
 
@@ -299,6 +312,11 @@ impl Registry {
         if let Some(reason) = self.refuses(&self.base, &url) {
             let (what, place) = (what.to_owned(), self.host.clone());
             return Err(TransportError::Redirect { what, place, to: shown(url.as_str()), reason });
+        }
+        if !same_origin(&url, &self.base) && !self.options.is_token_realm(&url) {
+            let host = url.host_str().unwrap_or_default();
+            let realm = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+            return Err(TransportError::Realm { place: self.host.clone(), realm: shown(&realm) });
         }
         let request = if let Credentials::Identity(token) = credentials {
             let form = [

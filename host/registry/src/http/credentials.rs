@@ -13,6 +13,8 @@ pub const REGISTRY_VARIABLE: &str = "GRAPH_HOST_REGISTRY";
 pub const USERNAME_VARIABLE: &str = "GRAPH_HOST_REGISTRY_USERNAME";
 /// The password, or a token in place of it.
 pub const PASSWORD_VARIABLE: &str = "GRAPH_HOST_REGISTRY_PASSWORD";
+/// A host that makes the tokens of registries, where it is not the registry itself.
+pub const TOKEN_REALM_VARIABLE: &str = "GRAPH_HOST_REGISTRY_TOKEN_REALM";
 
 /// Who we are.
 #[derive(Clone, PartialEq, Eq)]

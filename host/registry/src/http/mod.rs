@@ -6,5 +6,7 @@ mod credentials;
 mod repository;
 
 pub use client::{Options, Registry};
-pub use credentials::{CredentialError, PASSWORD_VARIABLE, REGISTRY_VARIABLE, USERNAME_VARIABLE};
+pub use credentials::{
+    CredentialError, PASSWORD_VARIABLE, REGISTRY_VARIABLE, TOKEN_REALM_VARIABLE, USERNAME_VARIABLE,
+};
 pub use repository::Repository;

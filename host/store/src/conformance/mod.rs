@@ -60,7 +60,7 @@ macro_rules! conformance {
         $crate::conformance!(@ $fresh,
             runs: a_run_is_kept_as_it_was_given a_second_run_of_one_id_is_refused runs_are_listed_newest_first
                 listed_rows_have_no_texts
-                updates_change_what_they_name numbers_that_do_not_fit_are_refused names_are_resolved snapshots_are_kept_once
+                updates_change_what_they_name ids_that_name_no_run_are_refused numbers_that_do_not_fit_are_refused names_are_resolved snapshots_are_kept_once
                 a_run_brings_its_snapshots_or_nothing;
             commits: checkpoints_are_kept_in_order pending_records_are_replaced_and_voided a_batch_writes_what_is_left_of_it
                 a_second_writer_is_refused a_failing_batch_leaves_nothing unfit_records_are_refused

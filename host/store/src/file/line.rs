@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::bounds::{self, LARGEST_READ, LARGEST_TEXT};
+use crate::names::{self, BadName};
 use crate::run::RunRow;
 use crate::store::Numbered;
 
@@ -280,12 +281,16 @@ impl Text {
 
     /// What the line is about, without its texts.
     pub(super) fn outline(&self, file: &mut File) -> Result<Outline, String> {
-        self.read(file, std::marker::PhantomData::<Outline>)
+        let outline = self.read(file, std::marker::PhantomData::<Outline>)?;
+        outline.check().map_err(|bad| bad.to_string())?;
+        Ok(outline)
     }
 
     /// The whole row.
     pub(super) fn row(&self, file: &mut File) -> Result<RunRow, String> {
-        self.read(file, std::marker::PhantomData::<RowOnly>).map(|line| line.row)
+        let row = self.read(file, std::marker::PhantomData::<RowOnly>)?.row;
+        names::row(&row).map_err(|bad| bad.to_string())?;
+        Ok(row)
     }
 
     /// Some of the records, by their places in the line, which rise.
@@ -313,6 +318,22 @@ pub(super) struct Outline {
     pub(super) generation: u64,
     #[serde(default)]
     pub(super) prunings: Vec<(String, String)>,
+}
+
+impl Outline {
+    /// Checks the ids and names of the line: whatever is read of a line later is found by way of its outline.
+    fn check(&self) -> Result<(), BadName> {
+        names::row(&self.row.row)?;
+        for (namespace, _) in &self.prunings {
+            names::name("namespace", namespace)?;
+        }
+        for entry in &self.records {
+            names::name("namespace", &entry.namespace)?;
+            names::name("task", &entry.task)?;
+            entry.values.iter().try_for_each(|value| names::name("channel", &value.channel))?;
+        }
+        Ok(())
+    }
 }
 
 /// A row without its texts.
@@ -421,7 +442,7 @@ impl Kept {
         let mut values: Vec<_> = self.values.into_iter().map(value).collect();
         values
             .sort_unstable_by(|one, other| (&one.channel, one.version).cmp(&(&other.channel, other.version)));
-        Ok(SignedRecord {
+        let record = SignedRecord {
             kind: self.kind,
             run: run.to_owned(),
             namespace: self.namespace,
@@ -435,7 +456,9 @@ impl Kept {
             events: self.events,
             values,
             results: Vec::new(),
-        })
+        };
+        names::record(&record).map_err(|bad| bad.to_string())?;
+        Ok(record)
     }
 }
 

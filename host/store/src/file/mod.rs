@@ -6,6 +6,7 @@
 //! runs/<number>-<run>/owner   who has the run
 //! runs/<number>-<run>/lock    held by whoever has the run
 //! lock                        held while a run is added
+//! format                      the version of all this; 1 where the file is missing
 //! ```
 //!
 //! A log is written anew as a whole where a run comes from elsewhere, or where its first checkpoints were removed: the lines
@@ -15,6 +16,7 @@
 //! at all: a last line without its end was cut short, and is cut off by the next commit. Any other line that is not what
 //! its digest says is damage: what is before it can be read, and nothing is written any more.
 
+pub(crate) mod format;
 mod index;
 mod line;
 mod log;

@@ -11,6 +11,7 @@ use super::store::write_atomic;
 use crate::bounds::LARGEST_NAME;
 use crate::error::{AcquireError, ReadError, StorageError};
 use crate::lock::RunLock;
+use crate::names;
 use crate::regular;
 use crate::store::{Holder, Owner, RunGuard};
 
@@ -57,7 +58,10 @@ pub(super) fn holder(folder: &Path) -> Result<Holder, ReadError> {
 fn read_owner(path: &Path) -> Result<Option<Owner>, StorageError> {
     match regular::read_up_to(path, LARGEST_NAME) {
         // A file that says nothing that can be understood names nobody: the lock is what counts.
-        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Ok(text) => {
+            let owner = serde_json::from_slice::<Owner>(&text).ok();
+            Ok(owner.filter(|owner| names::name("host", &owner.host).is_ok()))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(fault(path, &error)),
     }

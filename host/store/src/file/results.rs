@@ -11,10 +11,12 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Signature};
 use serde::{Deserialize, Serialize};
 
+use super::format;
 use super::log::fault;
 use super::store::{FileStore, write_atomic};
 use crate::bounds::{self, LARGEST_READ, RESULTS_BYTES};
 use crate::error::StorageError;
+use crate::names;
 use crate::regular;
 use crate::upkeep::Freed;
 
@@ -71,11 +73,16 @@ impl FileStore {
         key: &Digest,
         window: &RangeInclusive<Timestamp>,
     ) -> Result<Vec<SignedCacheEntry>, StorageError> {
+        format::check(self.folder())?;
         let mut found: Vec<SignedCacheEntry> = Vec::new();
         let mut bytes = 0;
         each(&self.results_folder().join(key.hex()), |_, text| {
             // What cannot be read is as good as none.
             let Ok(kept) = serde_json::from_str::<Kept>(text) else { return Ok(()) };
+            if names::run_id("run", &kept.run).is_err() || names::name("namespace", &kept.namespace).is_err()
+            {
+                return Ok(());
+            }
             if window.contains(&kept.at) {
                 bytes += bounds::length(&kept.body);
                 found.push(SignedCacheEntry {

@@ -11,20 +11,22 @@ use std::time::SystemTime;
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
-use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
+use graph_core::record::{ChannelValue, ErrorCode, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 
+use super::format;
 use super::log::{self, Log, OpenLog, fault};
 use super::owner;
 use crate::bounds::{LARGEST_TEXT, Page};
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
 };
+use crate::names;
 use crate::plan;
 use crate::regular;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
-use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
 
 /// The digits of the number in the name of a run's folder.
 const DIGITS: usize = 10;
@@ -82,6 +84,11 @@ impl FileStore {
         self.runs_folder().is_dir()
     }
 
+    /// Refuses a folder that a later version of this program has written.
+    pub fn check(&self) -> Result<(), StorageError> {
+        format::check(&self.folder)
+    }
+
     pub(super) fn runs_folder(&self) -> PathBuf {
         self.folder.join("runs")
     }
@@ -101,6 +108,12 @@ impl FileStore {
 
     /// The folders of all runs, in order of creation.
     pub(super) fn places(&self) -> Result<Vec<Place>, StorageError> {
+        self.scan(&mut Listed::default())
+    }
+
+    /// The same, with the refusals of folders whose names hold no id of a run.
+    fn scan(&self, listed: &mut Listed) -> Result<Vec<Place>, StorageError> {
+        format::check(&self.folder)?;
         let folder = self.runs_folder();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -114,7 +127,15 @@ impl FileStore {
             // What has another name was not put there by a store.
             let Some((number, run)) = name.to_str().and_then(|name| name.split_once('-')) else { continue };
             if let (Ok(number), Some(run)) = (number.parse(), unescape(run)) {
-                places.push(Place { number, run, folder: entry.path() });
+                match names::run_id("name", &run) {
+                    Ok(()) => places.push(Place { number, run, folder: entry.path() }),
+                    Err(bad) => listed.refuse(StorageError::Corrupt {
+                        file: folder.clone(),
+                        reason: format!("a folder of it is refused: {bad}"),
+                        readable: "other runs can still be read, and `graph-host runs list` shows them"
+                            .to_owned(),
+                    }),
+                }
             }
         }
         places.sort();
@@ -189,7 +210,10 @@ impl FileStore {
             file.lock()?;
             Ok(file)
         };
-        lock().map(|file| FolderLock { _file: file }).map_err(|error| fault(&path, &error))
+        format::check(&self.folder)?;
+        let lock = lock().map(|file| FolderLock { _file: file }).map_err(|error| fault(&path, &error))?;
+        format::stamp(&self.folder)?;
+        Ok(lock)
     }
 
     /// Whether a run can be added; gives the texts that are not kept yet.
@@ -324,21 +348,31 @@ impl CheckpointStore for FileStore {
         self.read(run, None, Option::is_some, |open| Ok(open.listed_row()))
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
-        let places = self.places()?;
+        let mut listed = Listed::default();
+        let places = self.scan(&mut listed)?;
         let end = match &filter.before {
             None => places.len(),
             Some(run) => places.iter().position(|place| place.run == *run).unwrap_or(0),
         };
-        let mut rows = Vec::new();
+        if filter.before.is_some() {
+            // The first page has told of them.
+            listed.refused.clear();
+        }
         for place in places[..end].iter().rev() {
-            if rows.len() >= limit {
+            if listed.rows.len() >= limit {
                 break;
             }
-            rows.extend(self.last_row(place)?.filter(|row| filter.matches(row)));
+            match self.last_row(place) {
+                Ok(row) => listed.rows.extend(row.filter(|row| filter.matches(row))),
+                Err(ReadError::Storage(error)) if error.code() == ErrorCode::Integrity => {
+                    listed.refuse(error);
+                }
+                Err(error) => return Err(error),
+            }
         }
-        Ok(rows)
+        Ok(listed)
     }
 
     fn resolve(&self, name: &str) -> Result<String, ResolveError> {
@@ -414,6 +448,7 @@ impl CheckpointStore for FileStore {
     }
 
     fn snapshot(&self, digest: &Digest) -> Result<Option<String>, ReadError> {
+        format::check(&self.folder)?;
         let path = self.snapshot_path(digest);
         let text = |bytes| String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()));
         match regular::read_up_to(&path, LARGEST_TEXT).and_then(text) {

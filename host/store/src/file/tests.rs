@@ -13,6 +13,7 @@ use super::FileStore;
 use crate::conformance::Subject;
 use crate::conformance::sample::{checkpoint, commit, owner, run, update, whole};
 use crate::error::{CommitError, ReadError, StorageError};
+use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Holder, Synchronous, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
@@ -161,6 +162,60 @@ fn what_a_killed_process_leaves_is_in_nobodys_way() {
     store.create_run(&run("t")).unwrap();
     assert_eq!(store.holder("r").unwrap(), Holder::Nobody);
     assert_eq!(store.acquire("r", &owner(8)).unwrap().abandoned(), Some(&owner(7)));
+}
+
+#[test]
+fn a_folder_whose_name_is_no_id_takes_no_other_run_with_it() {
+    let place = Place::filled(1);
+    let store = place.store();
+    let runs = store.folder().join("runs");
+    for name in ["0000000002-%2e%2e%2f%2e%2e%2fx", "0000000003-%1b[2J", "0000000004-"] {
+        fs::create_dir(runs.join(name)).unwrap();
+        fs::copy(place.log(), runs.join(name).join("log")).unwrap();
+    }
+    let listed = store.list(&RunFilter::default()).unwrap();
+    assert_eq!(listed.rows.iter().map(|row| row.run_id.as_str()).collect::<Vec<_>>(), ["r"]);
+    assert_eq!(listed.refused.len(), 3);
+    for refused in &listed.refused {
+        assert_eq!(refused.code(), ErrorCode::Integrity);
+        assert!(!refused.to_string().contains('\u{1b}'), "{refused}");
+    }
+    assert_eq!(store.runs(&RunFilter::default()).unwrap_err().code(), ErrorCode::Integrity);
+    for name in ["../../x", "..", "\u{1b}"] {
+        assert!(store.resolve(name).is_err(), "{name:?}");
+        assert_eq!(store.run(name).unwrap(), None);
+    }
+    assert_eq!(store.resolve("@last").unwrap(), "r");
+}
+
+#[test]
+fn names_in_lines_are_checked_when_they_are_read() {
+    let changes = [
+        (r#""parent_id":null"#, r#""parent_id":"../../x""#),
+        (r#""root_id":"r""#, r#""root_id":"""#),
+        (r#""graph_id":"examples/loop""#, r#""graph_id":"a\u001b[2J""#),
+        (r#""graph_path":null"#, r#""graph_path":"a\nb""#),
+        (r#""namespace":"""#, r#""namespace":"\u202e""#),
+        (r#""channel":"a""#, r#""channel":"a\n""#),
+        (r#""task":"""#, r#""task":"\u0007""#),
+    ];
+    for (from, to) in changes {
+        let place = Place::filled(1);
+        place.store().create_run(&run("s")).unwrap();
+        let log = fs::read_to_string(place.log()).unwrap();
+        assert!(log.contains(from), "{from}: {log}");
+        let change = |line: &str| {
+            let text = line.split_once(' ').unwrap().1.replace(from, to);
+            format!("{} {text}\n", graph_core::digest::Digest::of_bytes(text.as_bytes()).hex())
+        };
+        fs::write(place.log(), log.lines().map(change).collect::<String>()).unwrap();
+        let store = place.store();
+        let error = store.checkpoints("r", "", None, 9).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Integrity, "{to}");
+        assert!(!error.to_string().contains(['\u{1b}', '\n', '\u{202e}', '\u{7}']), "{error}");
+        let listed = store.list(&RunFilter::default()).unwrap();
+        assert!(listed.rows.iter().any(|row| row.run_id == "s"), "{to}");
+    }
 }
 
 #[test]

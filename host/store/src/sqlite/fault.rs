@@ -8,6 +8,7 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::bounds::LARGEST_READ;
 use crate::error::StorageError;
+use crate::names::BadName;
 
 /// What is stored is larger than anything that this program writes.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,20 @@ struct TooLarge {
 /// Several values together are larger than this program writes them.
 pub(super) fn too_large(what: &'static str) -> Error {
     Error::FromSqlConversionFailure(0, Type::Blob, Box::new(TooLarge { what }))
+}
+
+/// A row has an id or a name that no store holds.
+#[derive(Debug, thiserror::Error)]
+#[error("row {row} of table {table}: {problem}")]
+struct Refused {
+    table: &'static str,
+    row: i64,
+    problem: BadName,
+}
+
+/// An id or a name in a row is refused.
+pub(super) fn refused(table: &'static str, row: i64, problem: BadName) -> Error {
+    Error::FromSqlConversionFailure(0, Type::Text, Box::new(Refused { table, row, problem }))
 }
 
 /// What to do about a damaged file, where it is not known how far it reaches.
@@ -33,6 +48,14 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         |reason| StorageError::Corrupt { file: file.clone(), reason, readable: READABLE.to_owned() };
     let Error::SqliteFailure(failure, _) = error else {
         return match error {
+            Error::FromSqlConversionFailure(_, _, cause) if cause.is::<Refused>() => {
+                match cause.downcast_ref::<Refused>() {
+                    Some(Refused { table, row, problem }) => {
+                        StorageError::Row { file, table, row: *row, problem: problem.clone() }
+                    }
+                    None => corrupt(cause.to_string()),
+                }
+            }
             Error::FromSqlConversionFailure(_, _, cause) if cause.is::<TooLarge>() => {
                 corrupt(cause.to_string())
             }
@@ -52,6 +75,8 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
     match (failure.code, failure.extended_code) {
         // The index of the write-ahead log beside the file cannot be made as large as it has to be.
         (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => StorageError::Full { file },
+        // Nothing else interrupts this connection: see `meter`.
+        (ErrorCode::OperationInterrupted, _) => StorageError::Endless { file },
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => {
             StorageError::Busy { file, seconds: waited.as_secs() }
         }
@@ -65,6 +90,8 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
             | ErrorCode::NotADatabase
             | ErrorCode::Unknown
             | ErrorCode::SchemaChanged
+            // Reading the schema was given up: it has more entries than ours.
+            | ErrorCode::OperationAborted
             // Nothing of this size is written: see `plan`.
             | ErrorCode::TooBig
             | ErrorCode::ConstraintViolation,
@@ -80,4 +107,15 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
 /// Whether the error says that the file is damaged.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(storage(Path::new(""), Duration::ZERO, error), StorageError::Corrupt { .. })
+}
+
+/// Whether the error is about what one row holds, and not about the file.
+pub(super) fn is_of_row(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::Utf8Error(..)
+    )
 }

@@ -95,7 +95,8 @@ fn history(connection: &Connection, run: &str, after: u64, most: usize) -> SqlRe
 
 /// The first namespace at or after a name.
 fn namespace(connection: &Connection, run: &str, from: &str) -> SqlResult<Option<String>> {
-    connection.prepare_cached(sql::NAMESPACE_FROM)?.query_row([run, from], |row| row.get(0)).optional()
+    let read = |row: &rusqlite::Row<'_>| row::namespace("checkpoints", row);
+    connection.prepare_cached(sql::NAMESPACE_FROM)?.query_row([run, from], read).optional()
 }
 
 /// How many entries come before those of the next checkpoint of a namespace, and its number.

@@ -1,6 +1,8 @@
 //! A store in one SQLite file.
 
+pub(crate) mod beside;
 mod fault;
+pub(crate) mod guard;
 mod history;
 mod known;
 mod open;
@@ -9,6 +11,7 @@ mod read;
 mod results;
 mod row;
 mod schema;
+pub(crate) mod shape;
 mod sql;
 mod store;
 mod upkeep;
@@ -18,6 +21,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use beside::PlaceError;
 pub use open::{Access, OpenError, Options};
+pub(crate) use schema::APPLICATION_ID;
 pub use schema::SCHEMA_VERSION;
 pub use store::SqliteStore;

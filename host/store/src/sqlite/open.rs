@@ -3,24 +3,18 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
+use super::beside::{self, Found, PlaceError};
 use super::fault;
+use super::guard::{self, Meter};
 use super::schema::{self, Identity, SCHEMA_VERSION};
-use crate::bounds::LARGEST_TEXT;
 use crate::error::StorageError;
-
-/// The largest row, in bytes: its largest text, and names beside it.
-const LARGEST_ROW: u64 = LARGEST_TEXT + (16 << 20);
-
-/// What all of SQLite in this process may take up at one time, in bytes. Where a file finds rows by a key, SQLite reads them
-/// whole to compare them, however long they are; and to write the largest row, it needs that twice.
-pub(super) const MOST_MEMORY: u64 = 2 * LARGEST_ROW + (256 << 20);
 
 /// What the file is opened for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +82,17 @@ pub enum OpenError {
         /// The newest version that can be read.
         supported: u32,
     },
+    /// It says that it is one of ours, and its tables are others.
+    #[error("{file} is not as graph-host makes its databases: {what}; it was left as it is: move it away, and ask whoever it is from for an export (`graph-host runs export`)", file = file.display())]
+    Altered {
+        /// The file.
+        file: PathBuf,
+        /// What is not as it is made.
+        what: String,
+    },
+    /// What is there, or beside it, is nothing that is opened.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// Its newest part lies in a file beside it, and cannot be read without writing.
     #[error("the newest records of {file} are still in {wal}, which can only be read where the folder is writable: copy both files to such a folder", file = file.display(), wal = wal.display())]
     Unmerged {
@@ -107,92 +112,148 @@ impl OpenError {
         use graph_core::record::ErrorCode;
         match self {
             Self::Missing { .. } => ErrorCode::NotFound,
-            Self::NotADatabase { .. } | Self::Foreign { .. } | Self::Newer { .. } => ErrorCode::Integrity,
+            Self::NotADatabase { .. } | Self::Foreign { .. } | Self::Newer { .. } | Self::Altered { .. } => {
+                ErrorCode::Integrity
+            }
+            Self::Place(error) => error.code(),
             Self::Folder { .. } | Self::Unmerged { .. } => ErrorCode::Storage,
             Self::Storage(error) => error.code(),
         }
     }
 }
 
+/// An open file, and what its work is counted with.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) meter: Meter,
+}
+
 /// Opens the file.
-pub(super) fn open(file: &Path, options: Options) -> Result<Connection, OpenError> {
+pub(super) fn open(file: &Path, options: Options) -> Result<Opened, OpenError> {
     match options.access {
         Access::ReadWrite => open_read_write(file, options.busy_timeout),
         Access::ReadOnly => open_read_only(file, options.busy_timeout),
     }
 }
 
-fn open_read_write(file: &Path, busy: Duration) -> Result<Connection, OpenError> {
+const READ_WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
+    .union(OpenFlags::SQLITE_OPEN_CREATE)
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
+fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     let failed = |error: rusqlite::Error| refused(file, busy, &error);
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)
             .map_err(|error| OpenError::Folder { folder: folder.to_owned(), reason: error.to_string() })?;
     }
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = connect(file, flags, busy).map_err(failed)?;
+    let place = beside::resolved(file);
+    if beside::check(&place)? == Found::Nothing {
+        make(&place, busy).map_err(failed)?;
+    }
+    let mut opened = connect(&place, READ_WRITE, busy).map_err(failed)?;
     // What is not ours is left as it is: this comes before anything is written.
-    recognise(file, schema::identify(&connection).map_err(failed)?)?;
+    let identity = schema::identify(&opened.connection).map_err(failed)?;
+    let is_current = identity == Identity::Ours(SCHEMA_VERSION);
+    let is_older = matches!(identity, Identity::Ours(version) if version < SCHEMA_VERSION);
+    recognise(file, identity)?;
+    let connection = &mut opened.connection;
+    if is_older && let Some(what) = schema::damage(connection).map_err(failed)? {
+        return Err(OpenError::Altered { file: file.to_owned(), what });
+    }
     if connection.is_readonly("main").map_err(failed)? {
         let reason = "permission denied".to_owned();
         return Err(StorageError::NotWritable { file: file.to_owned(), reason }.into());
     }
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(failed)?;
-    write_ahead(&connection, busy).map_err(failed)?;
+    write_ahead(connection, busy).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-    let identity = schema::migrate(&mut connection).map_err(failed)?;
-    recognise(file, identity)?;
-    Ok(connection)
+    if !is_current {
+        let identity = schema::migrate(connection).map_err(failed)?;
+        recognise(file, identity)?;
+    }
+    Ok(opened)
 }
 
-fn open_read_only(file: &Path, busy: Duration) -> Result<Connection, OpenError> {
+/// Makes the database under another name, and gives it its own once it is whole: nobody sees a half of it, and there is
+/// never a journal beside it. Where the file system has no such names, it is made where it is to be.
+fn make(file: &Path, busy: Duration) -> rusqlite::Result<()> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let half = beside::with_suffix(file, &format!(".new-{}-{number}", std::process::id()));
+    let made = fill(&half, busy);
+    if made.is_ok() {
+        // Whoever was faster has made the same; and where there cannot be two names, SQLite makes it in its place.
+        let _ = fs::hard_link(&half, file);
+    }
+    remove(&half);
+    made
+}
+
+fn fill(half: &Path, busy: Duration) -> rusqlite::Result<()> {
+    // What another process of this number has left there is a half.
+    remove(half);
+    let mut connection = connect(half, READ_WRITE, busy)?.connection;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    schema::migrate(&mut connection)?;
+    write_ahead(&connection, busy)?;
+    // Closing it takes its log away.
+    connection.close().map_err(|(_, error)| error)
+}
+
+fn remove(half: &Path) {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        // What is not there need not be removed, and what stays has a name that nobody opens.
+        let _ = fs::remove_file(beside::with_suffix(half, suffix));
+    }
+}
+
+fn open_read_only(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     let failed = |error: rusqlite::Error| refused(file, busy, &error);
-    if !file.exists() {
+    let place = beside::resolved(file);
+    if beside::check(&place)? == Found::Nothing {
         return Err(OpenError::Missing { file: file.to_owned() });
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = connect(file, flags, busy).map_err(failed)?;
-    let mut identity = schema::identify(&connection);
+    let mut opened = connect(&place, READ_ONLY, busy).map_err(failed)?;
+    let mut identity = schema::identify(&opened.connection);
     if identity.as_ref().is_err_and(needs_writing) {
-        let wal = beside(file, "-wal");
+        let wal = beside::with_suffix(file, "-wal");
         if fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
             return Err(OpenError::Unmerged { file: file.to_owned(), wal });
         }
         // Nobody can write here, so the file can be read without the locks that would have to be written.
-        connection = connect(&immutable(file), flags | OpenFlags::SQLITE_OPEN_URI, busy).map_err(failed)?;
-        identity = schema::identify(&connection);
+        opened = connect(&immutable(&place), READ_ONLY | OpenFlags::SQLITE_OPEN_URI, busy).map_err(failed)?;
+        identity = schema::identify(&opened.connection);
     }
     if identity.as_ref().is_err_and(fault::is_damage) {
-        // A file that is shorter than its header says is refused as a whole otherwise.
+        // A file that is shorter than its header says is refused as a whole otherwise. Nothing is written here.
+        let connection = &opened.connection;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).map_err(failed)?;
         connection.pragma_update(None, "writable_schema", true).map_err(failed)?;
-        identity = schema::identify(&connection);
+        identity = schema::identify(connection);
     }
     match identity.map_err(failed)? {
         Identity::Empty => Err(OpenError::Missing { file: file.to_owned() }),
         Identity::Ours(found) if found < SCHEMA_VERSION => {
             // What reads it knows the tables as they are now: bringing them there needs a writable file.
-            drop(connection);
+            drop(opened);
             open_read_write(file, busy)?;
             open_read_only(file, busy)
         }
-        identity => recognise(file, identity).map(|()| connection),
+        identity => recognise(file, identity).map(|()| opened),
     }
 }
 
-fn connect(file: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(file, flags)?;
+fn connect(file: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Opened> {
+    let mut connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(busy)?;
     connection.set_prepared_statement_cache_capacity(64);
-    // A file may come from a stranger: nothing in its schema may call a function that reaches outside it, and a page
-    // whose cells do not fit is damage and not something to guess from.
-    connection.pragma_update(None, "trusted_schema", false)?;
-    connection.pragma_update(None, "cell_size_check", true)?;
-    // No text and no row is larger, whatever the file says; and what is read is read, not mapped: a file that somebody cuts
-    // off meanwhile would end this process.
-    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, i32::try_from(LARGEST_ROW).unwrap_or(i32::MAX))?;
-    connection.pragma_update(None, "mmap_size", 0)?;
-    connection.pragma_update(None, "hard_heap_limit", i64::try_from(MOST_MEMORY).unwrap_or(i64::MAX))?;
-    Ok(connection)
+    guard::set(&connection)?;
+    let meter = Meter::on(&mut connection, file)?;
+    Ok(Opened { connection, meter })
 }
 
 /// Turns on write-ahead logging. While another process does the same, SQLite says at once that it is busy.
@@ -221,6 +282,7 @@ fn recognise(file: &Path, identity: Identity) -> Result<(), OpenError> {
         Identity::Foreign { application_id } => {
             Err(OpenError::Foreign { file: file.to_owned(), application_id })
         }
+        Identity::Altered { what } => Err(OpenError::Altered { file: file.to_owned(), what }),
         Identity::Ours(_) | Identity::Empty => Ok(()),
     }
 }
@@ -236,13 +298,6 @@ fn refused(file: &Path, busy: Duration, error: &rusqlite::Error) -> OpenError {
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
         || error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
-}
-
-/// The path with something after its name.
-fn beside(file: &Path, suffix: &str) -> PathBuf {
-    let mut path = file.as_os_str().to_owned();
-    path.push(suffix);
-    path.into()
 }
 
 /// The URI (RFC 3986) of a file that does not change while it is open.

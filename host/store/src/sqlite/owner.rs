@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
+use graph_core::id::RunId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::row;
@@ -19,13 +20,11 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl SqliteStore {
-    /// Where the lock of a run lies. An id that is not a plain file name is represented by its digest.
+    /// Where the lock of a run lies. An id that names no run is represented by its digest.
     pub(super) fn lock_path(&self, run: &str) -> PathBuf {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        let name = if !run.is_empty() && run.len() <= 128 && run.bytes().all(plain) {
-            format!("{run}.lock")
-        } else {
-            format!("{}.lock", Digest::of_bytes(run.as_bytes()).hex())
+        let name = match RunId::parse(run) {
+            Ok(run) => format!("{run}.lock"),
+            Err(_) => format!("{}.lock", Digest::of_bytes(run.as_bytes()).hex()),
         };
         self.file().with_extension("").join(name)
     }

@@ -9,10 +9,11 @@ use super::store::SqliteStore;
 use super::{fault, sql, values};
 use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{ReadError, StorageError};
+use crate::names;
 use crate::plan::LARGEST;
 use crate::resolve::Names;
 use crate::run::{RunFilter, RunRow};
-use crate::store::{At, Wanted};
+use crate::store::{At, Listed, Wanted};
 
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
@@ -30,11 +31,11 @@ impl SqliteStore {
         read().map_err(|error| self.fault(&error).into())
     }
 
-    pub(super) fn read_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+    pub(super) fn read_runs(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
         let database = self.lock();
         let connection = &database.connection;
         let status = filter.status.map(graph_core::record::Status::as_str);
-        let limit = filter.limit.map_or(-1, limit);
+        let most = filter.limit.unwrap_or(usize::MAX);
         let read = || {
             let before = match &filter.before {
                 None => i64::MAX,
@@ -44,18 +45,28 @@ impl SqliteStore {
                     key.optional()?.unwrap_or(0)
                 }
             };
-            match &filter.root_id {
-                None => connection
-                    .prepare_cached(sql::RUNS)?
-                    .query_map(params![status, filter.graph_id, limit, before], row::run)?
-                    .collect::<SqlResult<Vec<_>>>(),
-                Some(root) => connection
-                    .prepare_cached(sql::RUNS_OF_ROOT)?
-                    .query_map(params![status, filter.graph_id, limit, before, root], row::run)?
-                    .collect(),
+            let mut statement = match &filter.root_id {
+                None => connection.prepare_cached(sql::RUNS)?,
+                Some(_) => connection.prepare_cached(sql::RUNS_OF_ROOT)?,
+            };
+            let mut rows = match &filter.root_id {
+                None => statement.query(params![status, filter.graph_id, before])?,
+                Some(root) => statement.query(params![status, filter.graph_id, before, root])?,
+            };
+            let mut listed = Listed::default();
+            while listed.rows.len() < most
+                && let Some(row) = rows.next()?
+            {
+                match row::run(row) {
+                    Ok(row) => listed.rows.push(row),
+                    // What cannot be a row is none, and those around it can be read.
+                    Err(error) if fault::is_of_row(&error) => listed.refuse(self.fault(&error)),
+                    Err(error) => return Err(error),
+                }
             }
+            Ok(listed)
         };
-        read().map_err(|error| self.fault(&error).into())
+        read().map_err(|error: rusqlite::Error| self.fault(&error).into())
     }
 
     pub(super) fn read_checkpoint(
@@ -278,12 +289,22 @@ impl Names for &SqliteStore {
     fn beginning(&mut self, prefix: &str, count: usize) -> Result<Vec<String>, StorageError> {
         let database = self.lock();
         let read = || {
-            database
-                .connection
-                .prepare_cached(sql::RUNS_BEGINNING)?
-                .query_map(params![prefix, limit(count)], |row| row.get(0))?
-                .collect::<SqlResult<Vec<_>>>()
+            let mut statement = database.connection.prepare_cached(sql::RUNS_BEGINNING)?;
+            let mut rows = statement.query([prefix])?;
+            let mut found = Vec::new();
+            while found.len() < count
+                && let Some(row) = rows.next()?
+            {
+                // What is no id of a run names none: `runs list` tells of it.
+                match row.get::<_, String>(0) {
+                    Ok(id) if names::run_id("run_id", &id).is_ok() => found.push(id),
+                    Ok(_) => {}
+                    Err(error) if fault::is_of_row(&error) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(found)
         };
-        read().map_err(|error| self.fault(&error))
+        read().map_err(|error: rusqlite::Error| self.fault(&error))
     }
 }

@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as NameError, StrDeserializer};
 
+use super::fault::refused;
+use crate::names::{self, BadName};
 use crate::run::RunRow;
 use crate::store::{Numbered, Owner};
 
@@ -54,8 +56,35 @@ pub(super) const fn durability_name(durability: Durability) -> &'static str {
     }
 }
 
+/// Gives what was read where its names are names, and otherwise the refusal, with the number of the row.
+fn checked<T>(
+    table: &'static str,
+    row: &Row<'_>,
+    id: usize,
+    read: T,
+    names: Result<(), BadName>,
+) -> Result<T> {
+    match names {
+        Ok(()) => Ok(read),
+        Err(bad) => Err(refused(table, row.get(id)?, bad)),
+    }
+}
+
+/// The namespace in the first column of a row of a table; the number of the row is in the second one.
+pub(super) fn namespace(table: &'static str, row: &Row<'_>) -> Result<String> {
+    let namespace: String = row.get(0)?;
+    let names = names::name("namespace", &namespace);
+    checked(table, row, 1, namespace, names)
+}
+
 /// A run's row.
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
+    let run = unchecked_run(row)?;
+    let names = names::row(&run);
+    checked("runs", row, 24, run, names)
+}
+
+fn unchecked_run(row: &Row<'_>) -> Result<RunRow> {
     Ok(RunRow {
         run_id: row.get(0)?,
         graph_id: row.get(1)?,
@@ -122,7 +151,7 @@ pub(super) fn checkpoint(run: &str, namespace: &str, row: &Row<'_>) -> Result<St
 
 /// A result that is kept under a key.
 pub(super) fn result(under: &Digest, row: &Row<'_>) -> Result<SignedCacheEntry> {
-    Ok(SignedCacheEntry {
+    let entry = SignedCacheEntry {
         key: *under,
         run: row.get(0)?,
         namespace: row.get(1)?,
@@ -131,12 +160,18 @@ pub(super) fn result(under: &Digest, row: &Row<'_>) -> Result<SignedCacheEntry> 
         key_id: key(row, 4)?,
         signature: Signature::from_bytes(row.get(5)?),
         body: row.get(6)?,
-    })
+    };
+    let names = names::run_id("run", &entry.run).and_then(|()| names::name("namespace", &entry.namespace));
+    checked("results", row, 7, entry, names)
 }
 
 /// A pending record of a run and namespace.
 pub(super) fn pending(run: &str, namespace: &str, row: &Row<'_>) -> Result<SignedRecord> {
-    Ok(SignedRecord {
+    kept("pending", run, namespace, row)
+}
+
+fn kept(table: &'static str, run: &str, namespace: &str, row: &Row<'_>) -> Result<SignedRecord> {
+    let record = SignedRecord {
         kind: name(row, 0)?,
         run: run.to_owned(),
         namespace: namespace.to_owned(),
@@ -150,32 +185,38 @@ pub(super) fn pending(run: &str, namespace: &str, row: &Row<'_>) -> Result<Signe
         events: unsigned(row, 8)?,
         values: Vec::new(),
         results: Vec::new(),
-    })
+    };
+    let names = names::name("task", &record.task).and_then(|()| names::name("namespace", &record.namespace));
+    checked(table, row, 11, record, names)
 }
 
 /// A record that only the history keeps.
 pub(super) fn history(run: &str, row: &Row<'_>) -> Result<Numbered> {
     let namespace: String = row.get(9)?;
-    Ok(Numbered { before: unsigned(row, 10)?, record: pending(run, &namespace, row)? })
+    Ok(Numbered { before: unsigned(row, 10)?, record: kept("history", run, &namespace, row)? })
 }
 
 /// A channel's value.
 pub(super) fn value(row: &Row<'_>) -> Result<ChannelValue> {
     let segment: bool = row.get(2)?;
-    Ok(ChannelValue {
+    let value = ChannelValue {
         channel: row.get(0)?,
         version: unsigned(row, 1)?,
         kind: if segment { ValueKind::Segment } else { ValueKind::Whole },
         json: row.get(3)?,
-    })
+    };
+    let names = names::name("channel", &value.channel);
+    checked("channel_values", row, 4, value, names)
 }
 
 /// The owner of a run.
 pub(super) fn owner(row: &Row<'_>) -> Result<Owner> {
     let pid: i64 = row.get(0)?;
-    Ok(Owner {
+    let owner = Owner {
         pid: u32::try_from(pid).map_err(|_| Error::IntegralValueOutOfRange(0, pid))?,
         host: row.get(1)?,
         since: Timestamp(unsigned(row, 2)?),
-    })
+    };
+    let names = names::name("host", &owner.host);
+    checked("owners", row, 3, owner, names)
 }

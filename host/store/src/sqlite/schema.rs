@@ -1,9 +1,12 @@
 //! The tables, and how a file gets from one version of them to the next.
 
-use rusqlite::{Connection, TransactionBehavior};
+use graph_core::diagnostic::printable;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+
+use super::shape::Shape;
 
 /// What marks a file as one of ours, in its header (`PRAGMA application_id`): `GHos` in ASCII.
-pub(super) const APPLICATION_ID: i64 = 0x4748_6f73;
+pub(crate) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
 pub const SCHEMA_VERSION: u32 = 6;
@@ -209,8 +212,19 @@ CREATE UNIQUE INDEX results_by_place ON results (key, run, namespace);
 CREATE INDEX results_by_age ON results (key, at, run, namespace);
 ";
 
-/// What a file is, by its header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The digest of the schema of each version, as [`Shape::digest`] gives it: what is made by [`MIGRATIONS`] up to there. To
+/// make that anew whenever a file is opened would take longer than to open it.
+const SHAPES: [&str; SCHEMA_VERSION as usize] = [
+    "6b9ebffe2f6bfee454f8ebb113d84fbac3f06e8226cb8db4e06445f4ce7da32e",
+    "2f99441159174e06ea0b2a937d09687781584b06bdbb92d7dd040806e6c9852a",
+    "d6e8a23c31f5502381c0e1fc071e0fffe651adb3af22d38221c66b940105cdc7",
+    "8942637e253595f09939c16eebbc69eafa79af388a7ee6529cf44ffafeb3ec9b",
+    "00a4b78fb9fbfca1384de1160c7e16e08134bba59f39cbe66d7e7a8a8b77018a",
+    "d62121391f8ca8b8f25d279414a83afaea119e9764253146c0354c56751d77bd",
+];
+
+/// What a file is, by its header and its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
     /// Nothing is in it.
     Empty,
@@ -220,6 +234,11 @@ pub(super) enum Identity {
     Foreign {
         /// What its header says.
         application_id: i64,
+    },
+    /// It says that it is one of ours, and its tables are not as this program makes them.
+    Altered {
+        /// What is not.
+        what: String,
     },
 }
 
@@ -238,23 +257,46 @@ fn look(connection: &Connection) -> rusqlite::Result<Identity> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if application_id == APPLICATION_ID {
         // A version below none is as unreadable as one that is too new.
-        return Ok(Identity::Ours(u32::try_from(version).unwrap_or(u32::MAX)));
+        let version = u32::try_from(version).unwrap_or(u32::MAX);
+        return match altered(connection, version)? {
+            Some(what) => Ok(Identity::Altered { what }),
+            None => Ok(Identity::Ours(version)),
+        };
     }
-    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application_id == 0 && version == 0 && objects == 0 {
+    let object =
+        connection.query_row("SELECT 1 FROM main.sqlite_schema LIMIT 1", [], |_| Ok(())).optional()?;
+    if application_id == 0 && version == 0 && object.is_none() {
         Ok(Identity::Empty)
     } else {
         Ok(Identity::Foreign { application_id })
     }
 }
 
+/// What of the tables is not as this program makes them at a version. Of a later version it does not know.
+fn altered(connection: &Connection, version: u32) -> rusqlite::Result<Option<String>> {
+    if version > SCHEMA_VERSION {
+        return Ok(None);
+    }
+    let version = version as usize;
+    let found = Shape::of(connection)?;
+    if version.checked_sub(1).and_then(|last| SHAPES.get(last)).is_some_and(|digest| found.is(digest)) {
+        return Ok(None);
+    }
+    let expected = Shape::made_by(MIGRATIONS[..version].iter().copied())?;
+    Ok(found.difference(&expected))
+}
+
+/// What is wrong with the pages of a file, each of which is looked at once. It comes before [`migrate`]: that copies and
+/// removes whole tables, and takes pages for what they say they are, however often they lead to each other.
+pub(super) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((found != "ok").then(|| format!("its pages do not fit: {}", printable(&found))))
+}
+
 /// Brings the tables to [`SCHEMA_VERSION`], in one transaction. Gives what the file turns out to be where that is
 /// neither empty nor an older one of ours.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Identity> {
     let current = Identity::Ours(SCHEMA_VERSION);
-    if identify(connection)? == current {
-        return Ok(current);
-    }
     // Another process may be about to do the same: whoever comes second finds it done.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let from = match identify(&transaction)? {
@@ -275,6 +317,22 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Identity>
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn the_digests_are_those_of_what_the_migrations_make() {
+        let made = |version: usize| Shape::made_by(MIGRATIONS[..version].iter().copied()).unwrap();
+        let digests: Vec<_> = (1..=MIGRATIONS.len()).map(|version| made(version).digest().hex()).collect();
+        assert_eq!(digests, SHAPES);
+        assert_eq!(made(0).difference(&made(0)), None);
+    }
+
+    /// The library that is linked is the one that comes with the crate: its defences are those that were looked up.
+    #[test]
+    fn sqlite_is_the_bundled_one() {
+        let bundled = std::str::from_utf8(rusqlite::ffi::SQLITE_VERSION.to_bytes()).unwrap();
+        assert_eq!(rusqlite::version(), bundled);
+        assert!(rusqlite::version_number() >= 3_054_000, "{}", rusqlite::version());
+    }
 
     #[test]
     fn what_is_pending_survives_the_change_of_tables() {

@@ -88,7 +88,7 @@ macro_rules! select_run {
                 "created_at",
                 "updated_at"
             ),
-            " FROM runs"
+            ", runs.id FROM runs"
         )
     };
 }
@@ -103,7 +103,13 @@ macro_rules! run_columns {
 
 macro_rules! select_value {
     () => {
-        concat!("SELECT ", shorts!("v.", "channel", "version", "segment"), ", ", long!("v.", "json"))
+        concat!(
+            "SELECT ",
+            shorts!("v.", "channel", "version", "segment"),
+            ", ",
+            long!("v.", "json"),
+            ", v.id"
+        )
     };
 }
 
@@ -137,17 +143,18 @@ statements! {
     LISTED_RUN = concat!(select_run!("NULL", "NULL"), " WHERE runs.run_id = ?1");
     RUN_KEY = "SELECT id FROM runs WHERE run_id = ?1";
     /// Their texts are left out: a list of runs does not read the results of all of them.
+    /// Without a limit: rows that are refused do not count, and the rest is not stepped to.
     RUNS = concat!(
         select_run!("NULL", "NULL"), " WHERE (?1 IS NULL OR runs.status = ?1) AND (?2 IS NULL OR runs.graph_id = ?2) \
-         AND runs.id < ?4 ORDER BY runs.id DESC LIMIT ?3"
+         AND runs.id < ?3 ORDER BY runs.id DESC"
     );
     RUNS_OF_ROOT = concat!(
         select_run!("NULL", "NULL"), " WHERE (?1 IS NULL OR runs.status = ?1) AND (?2 IS NULL OR runs.graph_id = ?2) \
-         AND runs.id < ?4 AND runs.root_id = ?5 ORDER BY runs.id DESC LIMIT ?3"
+         AND runs.id < ?3 AND runs.root_id = ?4 ORDER BY runs.id DESC"
     );
-    LAST_ROOT = concat!("SELECT ", short!("", "run_id"), " FROM runs WHERE parent_id IS NULL ORDER BY id DESC LIMIT 1");
+    LAST_ROOT = concat!("SELECT ", short!("", "run_id"), ", id FROM runs WHERE parent_id IS NULL ORDER BY id DESC LIMIT 1");
     RUNS_BEGINNING = concat!("SELECT ", short!("runs.", "run_id"), " FROM runs WHERE runs.run_id >= ?1 \
-         AND runs.run_id < ?1 || char(0x10ffff) ORDER BY runs.run_id LIMIT ?2");
+         AND runs.run_id < ?1 || char(0x10ffff) ORDER BY runs.run_id");
 
     HEAD = "SELECT sequence FROM checkpoints WHERE run = ?1 AND namespace = ?2 ORDER BY sequence DESC LIMIT 1";
     INSERT_CHECKPOINT = "INSERT INTO checkpoints (run, namespace, sequence, step, first_value, value_count, digest, key, \
@@ -183,17 +190,17 @@ statements! {
          WHERE r.run_id = ?1 AND v.id > ?6 AND v.run = r.id AND v.namespace = ?2 AND v.channel = ?3 \
          AND v.version BETWEEN ?4 AND ?5 ORDER BY v.id");
     PENDING = concat!("SELECT ", shorts!("p.", "kind", "sequence", "step", "task", "digest", "key", "signature"), ", ",
-         long!("p.", "body"), ", ", short!("p.", "events"), " FROM runs r JOIN pending p ON p.run = r.id \
+         long!("p.", "body"), ", ", short!("p.", "events"), ", NULL, NULL, p.id FROM runs r JOIN pending p ON p.run = r.id \
          WHERE r.run_id = ?1 AND p.namespace = ?2 AND p.kind = ?3 AND p.task > ?4 ORDER BY p.task LIMIT ?5");
     /// The same from the first one on: no text comes before the empty one.
     PENDING_FROM = concat!("SELECT ", shorts!("p.", "kind", "sequence", "step", "task", "digest", "key", "signature"), ", ",
-         long!("p.", "body"), ", ", short!("p.", "events"), " FROM runs r JOIN pending p ON p.run = r.id \
+         long!("p.", "body"), ", ", short!("p.", "events"), ", NULL, NULL, p.id FROM runs r JOIN pending p ON p.run = r.id \
          WHERE r.run_id = ?1 AND p.namespace = ?2 AND p.kind = ?3 AND p.task >= ?4 ORDER BY p.task LIMIT ?5");
 
     /// The first namespace of a run at or after a name.
-    NAMESPACE_FROM = concat!("SELECT ", short!("c.", "namespace"), " FROM runs r JOIN checkpoints c ON c.run = r.id \
+    NAMESPACE_FROM = concat!("SELECT ", short!("c.", "namespace"), ", c.id FROM runs r JOIN checkpoints c ON c.run = r.id \
          WHERE r.run_id = ?1 AND c.namespace >= ?2 ORDER BY c.namespace LIMIT 1");
-    PENDING_NAMESPACE_FROM = concat!("SELECT ", short!("p.", "namespace"), " FROM runs r JOIN pending p ON p.run = r.id \
+    PENDING_NAMESPACE_FROM = concat!("SELECT ", short!("p.", "namespace"), ", p.id FROM runs r JOIN pending p ON p.run = r.id \
          WHERE r.run_id = ?1 AND p.namespace >= ?2 ORDER BY p.namespace LIMIT 1");
     /// The first checkpoint after a sequence number that holds numbered entries, and how many come before them.
     EVENT_AFTER = concat!("SELECT ", shorts!("c.", "sequence", "event"), " FROM runs r JOIN checkpoints c ON c.run = r.id \
@@ -207,7 +214,7 @@ statements! {
          ORDER BY h.event DESC LIMIT 1";
     HISTORY_AFTER = concat!("SELECT ", shorts!("h.", "kind", "sequence", "step"), ", '' AS task, ",
          shorts!("h.", "digest", "key", "signature"), ", ", long!("h.", "body"), ", ",
-         shorts!("h.", "events", "namespace", "event"), " FROM runs r JOIN history h ON h.run = r.id \
+         shorts!("h.", "events", "namespace", "event"), ", h.id FROM runs r JOIN history h ON h.run = r.id \
          WHERE r.run_id = ?1 AND iif(octet_length(h.events) > 20, 1, h.event + h.events > ?2) ORDER BY h.event LIMIT ?3");
 
     PUT_SNAPSHOT = "INSERT INTO snapshots (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
@@ -222,12 +229,12 @@ statements! {
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (key, run, namespace) DO UPDATE SET at = excluded.at, \
          expires = excluded.expires, signer = excluded.signer, signature = excluded.signature, body = excluded.body";
     RESULTS = concat!("SELECT ", shorts!("k.", "run", "namespace", "at", "expires", "signer", "signature"), ", ",
-         long!("k.", "body"), " FROM results k INDEXED BY results_by_age \
+         long!("k.", "body"), ", k.id FROM results k INDEXED BY results_by_age \
          WHERE k.key = ?1 AND k.at >= ?2 AND k.at <= ?3 ORDER BY k.at DESC, k.run DESC, k.namespace DESC");
 
     PUT_OWNER = "INSERT INTO owners (run, pid, host, since) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run) DO UPDATE SET \
          pid = excluded.pid, host = excluded.host, since = excluded.since";
-    OWNER = concat!("SELECT ", shorts!("o.", "pid", "host", "since"), " FROM runs r JOIN owners o ON o.run = r.id \
+    OWNER = concat!("SELECT ", shorts!("o.", "pid", "host", "since"), ", o.run FROM runs r JOIN owners o ON o.run = r.id \
          WHERE r.run_id = ?1");
     REMOVE_OWNER = "DELETE FROM owners WHERE run = ?1";
 }

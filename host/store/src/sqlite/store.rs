@@ -11,8 +11,9 @@ use graph_core::time::Timestamp;
 use rusqlite::Connection;
 
 use super::fault;
+use super::guard::Meter;
 use super::known::Known;
-use super::open::{self, Access, OpenError, Options};
+use super::open::{self, Access, OpenError, Opened, Options};
 use super::sql;
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
@@ -20,7 +21,9 @@ use crate::error::{
 };
 use crate::resolve;
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted};
+use crate::store::{
+    At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+};
 use crate::upkeep::{Cut, Freed, Mark};
 
 /// Keeps runs in a SQLite file with a write-ahead log beside it, and their locks in a folder of the file's name. Clones
@@ -39,6 +42,8 @@ struct Shared {
 /// The connection, with what is needed to use it.
 pub(super) struct Database {
     pub(super) connection: Connection,
+    /// Counts the work of each call.
+    meter: Meter,
     /// What the connection is set to, once that is known.
     synchronous: Option<Synchronous>,
     pub(super) known: Known,
@@ -49,9 +54,9 @@ pub(super) struct Database {
 impl SqliteStore {
     /// Opens a file, conventionally `.ai/state/runs.db` in the project, and brings its tables up to date.
     pub fn open(file: &Path, options: Options) -> Result<Self, OpenError> {
-        let connection = open::open(file, options)?;
+        let Opened { connection, meter } = open::open(file, options)?;
         let database =
-            Mutex::new(Database { connection, synchronous: None, known: Known::default(), placed: 0 });
+            Mutex::new(Database { connection, meter, synchronous: None, known: Known::default(), placed: 0 });
         Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
     }
 
@@ -62,7 +67,9 @@ impl SqliteStore {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Database> {
         // A transaction that a panic cut short has been rolled back.
-        self.shared.database.lock().unwrap_or_else(PoisonError::into_inner)
+        let database = self.shared.database.lock().unwrap_or_else(PoisonError::into_inner);
+        database.meter.begin();
+        database
     }
 
     pub(super) fn fault(&self, error: &rusqlite::Error) -> StorageError {
@@ -147,7 +154,7 @@ impl CheckpointStore for SqliteStore {
         self.read_run(run, sql::LISTED_RUN)
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
+    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
         self.read_runs(filter)
     }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use graph_core::digest::Digest;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
-use super::sql;
 use super::store::{SqliteStore, Write};
 use super::values;
 use super::write::{Stop, head, insert_row, number, write_namespace};
+use super::{row, sql};
 use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
 use crate::plan;
 use crate::run::NewRun;
@@ -67,10 +68,12 @@ impl SqliteStore {
         let connection = &database.connection;
         let mut found = BTreeSet::new();
         // From one namespace to the next: the records of each are passed over.
-        for statement in [sql::NAMESPACE_FROM, sql::PENDING_NAMESPACE_FROM] {
+        for (table, statement) in
+            [("checkpoints", sql::NAMESPACE_FROM), ("pending", sql::PENDING_NAMESPACE_FROM)]
+        {
             let next = |from: &str| {
                 let mut statement = connection.prepare_cached(statement)?;
-                statement.query_row([run, from], |row| row.get::<_, String>(0)).optional()
+                statement.query_row([run, from], |row| row::namespace(table, row)).optional()
             };
             let mut from = String::new();
             while let Some(namespace) = next(&from).map_err(|error| self.fault(&error))? {
@@ -249,7 +252,11 @@ impl SqliteStore {
     pub fn compact(&self) -> Result<(), StorageError> {
         let database = self.writer(Synchronous::Full)?;
         let compact = || {
-            database.connection.execute_batch("VACUUM")?;
+            // It is done by way of a second database.
+            database.connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 1)?;
+            let vacuumed = database.connection.execute_batch("VACUUM");
+            database.connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+            vacuumed?;
             database.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
         };
         compact().map_err(|error| self.fault(&error))

@@ -36,5 +36,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 /// The file of a graph that is named by its path or its item id, and its id.
 fn find(name: &str, context: &Context) -> Result<(PathBuf, String)> {
     let project = project::nearest(&project::current_folder()?);
-    locate(name, &Places::new(&[], project.as_deref(), &context.home))
+    let file = locate(name, &Places::new(&[], project.as_deref(), &context.home))?;
+    Ok((file.path, file.id))
 }

@@ -41,7 +41,7 @@ pub(super) fn open(
 ) -> Result<(Arc<dyn CheckpointStore>, String)> {
     let (kind, store, row) = Stores::to_read(project)?.find(name)?;
     drop(store);
-    Ok((stores::open(project, kind, context.home.identity()?, context.output)?, row.run_id))
+    Ok((stores::open(project, kind, &context.home, context.output)?, row.run_id))
 }
 
 fn read_values(text: &str) -> Result<Map<String, Value>> {

@@ -9,8 +9,8 @@ use graph_host::exit::Exit;
 use graph_host::gc::{Cached, Policy, Report, collect};
 use graph_host::output::printable;
 use graph_host::report::{counted, one_line};
-use graph_host::stores;
-use graph_host::{project, runs};
+use graph_host::runs;
+use graph_host::state::{self, OwnState};
 use graph_store::FileStore;
 
 use super::span::parse_span;
@@ -61,14 +61,14 @@ impl From<Which> for Cached {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let files = FileStore::at(&stores::folder(project));
+    let files = FileStore::at(&state::files(project)?);
     // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
-    let database = if project::database(project).exists() || !files.exists() {
+    let is_there = state::database(project)?.exists();
+    if !is_there && !files.exists() {
         drop(runs::open_to_read(project)?);
-        Some(runs::open(project)?)
-    } else {
-        None
-    };
+    }
+    let own = OwnState::open(project, &context.home)?;
+    let database = is_there.then(|| runs::open(&own)).transpose()?;
     let policy = Policy {
         older_than: args.older_than,
         keep: args.keep,
@@ -89,10 +89,14 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     if files.exists() {
         report.add(collect(&files, project, policy, &context.home)?);
     }
+    for refused in &report.refused {
+        context.output.warn(printable(refused));
+    }
+    let exit = if report.refused.is_empty() { Exit::Ok } else { Exit::Integrity };
     if context.output.is_json() {
         let document = serde_json::to_value(&report).unwrap_or_default();
         context.output.document(&document)?;
-        return Ok(Exit::Ok);
+        return Ok(exit);
     }
     let verb = if report.dry_run { "would remove" } else { "removed" };
     for run in &report.removed {
@@ -123,7 +127,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     for left in &report.left {
         context.output.note(printable(left));
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }
 
 fn size(bytes: u64) -> String {

@@ -9,6 +9,7 @@ use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::output::{self, styled};
+use graph_host::state::OwnState;
 use graph_host::stores::{self, StoreKind, Stores};
 use graph_host::{report, runs};
 use graph_store::FileStore;
@@ -44,8 +45,9 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         Box::new(BufReader::new(open.map_err(|error| Error::read("the file", &args.file, &error))?))
     };
     let archive = archive::read(&mut *file, given).map_err(|error| error.within(&args.file))?;
+    OwnState::check(project, &context.home)?;
     // An id is taken, whichever store has it.
-    if stores::any(project)
+    if stores::any(project)?
         && let Ok((_, _, row)) = Stores::to_read(project)?.find(&archive.row().run_id)
         && row.run_id == archive.row().run_id
     {
@@ -53,8 +55,10 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
             .help("an imported run keeps its id: import it into another project, with --project"));
     }
     match args.store {
-        StoreKind::Sqlite => archive.store(&*runs::open(project)?)?,
-        StoreKind::File => archive.store(&FileStore::at(&stores::folder(project)))?,
+        StoreKind::Sqlite => archive.store(&*runs::open(&OwnState::open(project, &context.home)?)?)?,
+        StoreKind::File => {
+            archive.store(&FileStore::at(&OwnState::open(project, &context.home)?.files()?))?;
+        }
         StoreKind::Memory => {
             return Err(Error::usage("a run cannot be imported to nowhere: --store sqlite or file"));
         }

@@ -1,15 +1,17 @@
 //! `graph-host runs list`.
 
+use std::cell::RefCell;
+
 use graph_core::record::Status;
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
 use graph_host::json_document::Document;
-use graph_host::output::Output;
+use graph_host::output::{Output, printable};
 use graph_host::report::{one_line, short_number};
 use graph_host::runs;
 use graph_host::stores::Stores;
-use graph_store::{CheckpointStore, RunFilter, RunRow};
+use graph_store::{CheckpointStore, RunFilter, RunRow, StorageError};
 use serde_json::Map;
 
 use super::row::{row_json, shown_status, time};
@@ -51,28 +53,43 @@ fn parse_status(text: &str) -> Result<Status, String> {
 pub(super) fn run(args: Args, stores: &Stores, context: &Context) -> Result<Exit> {
     let Args { status, graph, limit } = args;
     let filter = RunFilter { status, graph_id: graph, limit: Some(limit), ..RunFilter::default() };
+    let unreadable = RefCell::new(Vec::new());
     if context.output.is_json() {
         // Results are read one at a time, as each run is printed.
-        let document = Document::new(Map::new()).with_list("runs", |give| {
-            stores.each(&filter, |store, row| {
-                let Some(mut row) = store.run(&row.run_id)? else { return Ok(()) };
-                runs::catch_up(store, &mut row)?;
-                give(&row_json(&row))
+        let document = Document::new(Map::new())
+            .with_list("runs", |give| {
+                let refused = stores.each_readable(&filter, |store, row| {
+                    let Some(mut row) = store.run(&row.run_id)? else { return Ok(()) };
+                    runs::catch_up(store, &mut row)?;
+                    give(&row_json(&row))
+                })?;
+                *unreadable.borrow_mut() = refused;
+                Ok(())
             })
-        });
+            .with_list("unreadable", |give| {
+                unreadable.borrow().iter().try_for_each(|refused| give(&refused.to_string().into()))
+            });
         context.output.document_in_pieces(document)?;
-        return Ok(Exit::Ok);
+        return Ok(told(&unreadable.borrow(), context.output));
     }
     let mut shown = Shown { table: None, rows: 0, has_header: true };
-    stores.each(&filter, |store, mut row| {
+    let refused = stores.each_readable(&filter, |store, mut row| {
         runs::catch_up(store, &mut row)?;
         shown.add(store, &row, context.output)
     })?;
     shown.print(context.output)?;
-    if shown.has_header {
+    if shown.has_header && refused.is_empty() {
         context.output.note("there are no such runs");
     }
-    Ok(Exit::Ok)
+    Ok(told(&refused, context.output))
+}
+
+/// Tells of rows that were refused.
+fn told(refused: &[StorageError], output: Output) -> Exit {
+    for refused in refused {
+        output.warn(printable(&refused.to_string()));
+    }
+    if refused.is_empty() { Exit::Ok } else { Exit::Integrity }
 }
 
 /// Rows that are laid out together.

@@ -1,6 +1,7 @@
 //! `graph-host runs`: look at runs and look after them, one file for each subcommand.
 
 mod accepted;
+mod adopt;
 mod cancel;
 mod edit;
 mod events;
@@ -26,6 +27,7 @@ mod watch;
 
 use std::path::PathBuf;
 
+pub(super) use span::parse_span;
 pub(super) use verify::read_key;
 
 use clap::Subcommand;
@@ -62,6 +64,7 @@ enum Action {
     Export(export::Args),
     Import(import::Args),
     Gc(gc::Args),
+    Adopt(adopt::Args),
 }
 
 impl Args {
@@ -97,5 +100,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         Action::Export(args) => export::run(&args, &project, context),
         Action::Import(args) => import::run(&args, &project, context),
         Action::Gc(args) => gc::run(&args, &project, context),
+        Action::Adopt(args) => adopt::run(&args, &project, context),
     }
 }

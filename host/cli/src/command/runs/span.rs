@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads `500ms`, `30s`, `2m`, `12h` or `30d`.
-pub(super) fn parse_span(text: &str) -> Result<Duration, String> {
+pub(in crate::command) fn parse_span(text: &str) -> Result<Duration, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let milliseconds = match unit {

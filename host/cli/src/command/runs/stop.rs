@@ -57,7 +57,7 @@ pub(super) fn stop(
     // Nothing is made where there is no such run.
     let (kind, found, row) = Stores::to_read(project)?.find(name)?;
     drop(found);
-    let store = stores::open(project, kind, context.home.identity()?, context.output)?;
+    let store = stores::open(project, kind, &context.home, context.output)?;
     if row.status.is_end() {
         return Err(resume::finished(&row));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::dsse::MAX_SIGNATURES;
 use super::super::key::VerifyingKey;
-use super::super::requirement::Requirement;
+use super::super::requirement::{Requirement, RulePlace};
 use super::super::shown;
 use super::super::store::{KeyName, Revocation, TrustStore, TrustedKey};
 use crate::capability::{CapabilityKind, Ceiling, ItemPattern};
@@ -18,8 +18,9 @@ pub(super) const UNBOUNDED: TaskLimits =
     TaskLimits { timeout: Duration::from_millis(u64::MAX), ..TaskLimits::UNBOUNDED };
 
 /// A store, unless a problem is in its way: that is reported.
-pub(super) fn read(root: &Node, problems: &Problems) -> Option<TrustStore> {
+pub(super) fn read(source_name: &str, root: &Node, problems: &Problems) -> Option<TrustStore> {
     let mut fields = Fields::open(root, "the trust store", problems)?;
+    fields.format_version(1);
     let entries = fields.required("keys").and_then(|keys| keys.list("`keys`", problems));
     let rules = fields.get("require").and_then(|rules| rules.list("`require`", problems));
     fields.finish();
@@ -52,7 +53,11 @@ pub(super) fn read(root: &Node, problems: &Problems) -> Option<TrustStore> {
         }
     }
     let rules = rules.unwrap_or_default().iter();
-    let requirements = rules.filter_map(|node| read_requirement(node, &keys, &named, problems)).collect();
+    let requirements = rules.filter_map(|node| {
+        let place = RulePlace { file: shown(source_name), line: node.span.line };
+        Some(Requirement { place: Some(place), ..read_requirement(node, &keys, &named, problems)? })
+    });
+    let requirements = requirements.collect();
     Some(TrustStore { keys, requirements })
 }
 
@@ -107,7 +112,7 @@ fn read_requirement(
             format!("`threshold` is {threshold}, and `keys` names {}: nothing could be signed", list.len());
         requirement_problem(threshold_node?, &message, "more than there are keys", problems);
     }
-    Some(Requirement { items: items?, threshold: u32::try_from(threshold).ok()?, keys: wanted })
+    Some(Requirement { items: items?, threshold: u32::try_from(threshold).ok()?, keys: wanted, place: None })
 }
 
 /// An entry, as far as it can be read: any problem that is reported makes the whole store unusable.

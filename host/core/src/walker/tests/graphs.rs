@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::condition::Condition;
 use crate::digest::{Digest, DomainHasher};
 use crate::graph::{
-    Action, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next, Node,
-    NodeIndex, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Primary,
-    Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode,
+    Action, Assignment, CachePolicy, Channel, CommandGrant, Durability, Edge, Foreach, Graph, ItemType, Next,
+    Node, NodeIndex, NodeKind, NodeLimits, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier,
+    Primary, Reducer, RetryPolicy, StartTarget, StaticInterrupt, TemplateMode, WriteMode,
 };
 use crate::hook::{Control, ControlAction, Hook, HookAction, HookEvent, HookLayer};
 use crate::limits::TaskLimits;
@@ -216,6 +216,24 @@ fn policy(shape: &Shape) -> CachePolicy {
     CachePolicy { ttl: Duration::from_secs(1), key }
 }
 
+/// What a node writes.
+fn assignments(shape: &Shape, foreach: bool) -> Vec<Assignment> {
+    let write = |channel: &str, value, mode| Assignment {
+        channel: channel.to_owned(),
+        value: template(&value),
+        mode,
+    };
+    let mut assign = vec![write("log", json!(["${node.name}"]), WriteMode::Fold)];
+    if !foreach {
+        let mode = if shape.flag(1) && shape.flag(5) { WriteMode::Overwrite } else { WriteMode::Fold };
+        assign.push(write("sum", json!("${result.n || 1}"), mode));
+        if shape.flag(2) {
+            assign.push(write("shared", json!("${state.log | length}"), WriteMode::Fold));
+        }
+    }
+    assign
+}
+
 /// Makes a graph of a sketch.
 pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     let count = sketch.nodes.len();
@@ -247,13 +265,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         let next = next_of(targets(&shape.next), shape);
         let foreach = matches!(kind, NodeKind::Foreach(_));
         let cached = !idle && shape.flags & CACHED != 0;
-        let mut assign = vec![("log".to_owned(), template(&json!(["${node.name}"])))];
-        if !foreach {
-            assign.push(("sum".to_owned(), template(&json!("${result.n || 1}"))));
-            if flag(2) {
-                assign.push(("shared".to_owned(), template(&json!("${state.log | length}"))));
-            }
-        }
+        let assign = assignments(shape, foreach);
         Node {
             name: format!("n{at}"),
             action: (!idle).then(|| Action {
@@ -276,7 +288,11 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             wait_for: if barrier { shape.waits.iter().map(|byte| node(*byte)).collect() } else { Vec::new() },
             defer: flag(7) && flag(1),
             interrupt: StaticInterrupt { before: flag(6) && flag(0), after: flag(6) && flag(2) },
-            command: Some(CommandGrant { goto: targets(&[shape.kind]), write: vec!["set".to_owned()] }),
+            command: Some(CommandGrant {
+                goto: targets(&[shape.kind]),
+                write: vec!["set".to_owned()],
+                overwrite: if flag(3) { vec!["set".to_owned()] } else { Vec::new() },
+            }),
             capabilities: None,
             cache: cached.then(|| policy(shape)),
             feedback: flag(4) && flag(2),
@@ -403,7 +419,13 @@ fn answer(salt: u64, by: &str, target: Option<String>, spec: &TaskSpec) -> TaskR
         (2, _) if byte < 40 => Err(Failure::new(Category::Permanent, "broken")),
         (3, _) if told.answers.len() < 2 => Ok(Outcome::Interrupt(json!({"asked": told.answers.len()}))),
         (4, Some(node)) => Ok(Outcome::Command {
-            update: json!({"set": byte % 4}).as_object().cloned().unwrap(),
+            update: match byte % 32 {
+                4 => json!({"set": {"overwrite": [byte % 3]}}),
+                _ => json!({"set": byte % 4}),
+            }
+            .as_object()
+            .cloned()
+            .unwrap(),
             goto: vec![
                 Goto { node: node.clone(), argument: Some(json!(byte)) },
                 Goto { node, argument: Some(json!(1)) },

@@ -46,7 +46,6 @@ fn attempts_under_way_are_bounded_by_what_they_may_hold() {
     for text in [
         "primary: load, item_type: knowledge, item_id: t/text",
         "primary: search, item_type: knowledge",
-        "primary: sign, item_type: knowledge, item_id: t/text",
         "item_type: knowledge, item_id: t/text",
         "item_type: directive, item_id: t/text",
     ] {

@@ -12,17 +12,18 @@ mod error;
 mod folder;
 mod host;
 mod kept;
+mod mount;
 mod streams;
 
 use std::sync::Arc;
 
-use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use graph_core::capability::{Access, Mount};
 
 use crate::bindings::wasi::filesystem::types::DirectoryEntry;
 
 pub use error::FsError;
+pub(crate) use mount::UnusableFolder;
 
 /// An open folder that a component sees.
 pub(crate) struct OpenMount {
@@ -37,13 +38,11 @@ pub(crate) struct Mounts(Vec<OpenMount>);
 
 impl Mounts {
     /// Opens the folders of a grant; says which could not be opened.
-    pub(crate) fn open(mounts: &[Mount]) -> Result<Self, (String, std::io::Error)> {
+    pub(crate) fn open(mounts: &[Mount]) -> Result<Self, UnusableFolder> {
         let open = |mount: &Mount| {
-            let dir = Dir::open_ambient_dir(&mount.host, ambient_authority())
-                .map_err(|error| (mount.host.clone(), error))?;
             Ok(OpenMount {
                 guest: mount.guest.clone(),
-                dir: Arc::new(dir),
+                dir: Arc::new(mount::open(&mount.host)?),
                 writable: mount.access == Access::ReadWrite,
             })
         };

@@ -14,6 +14,7 @@ mod received;
 mod resolver;
 mod secrets;
 mod send;
+mod spelled;
 
 use std::sync::Arc;
 

@@ -5,7 +5,8 @@ use std::fmt;
 use graph_core::capability::{SecretRule, SecretSource};
 
 use super::problem::{Kind, Problem};
-use super::send::Request;
+use super::send::{Request, Response};
+use super::spelled::Forms;
 use crate::bindings::graph_host::host::secrets;
 use crate::state::TaskState;
 
@@ -19,6 +20,7 @@ pub(crate) struct Secret {
     rule: SecretRule,
     handle: String,
     value: String,
+    forms: Forms,
 }
 
 impl fmt::Debug for Secret {
@@ -81,14 +83,14 @@ impl Secret {
         if !(SHORTEST..=LONGEST).contains(&value.len()) || !is_visible {
             return Err(SecretError::Unusable { name: name() });
         }
-        Ok(Self { handle: format!("{{{{secret:{}}}}}", rule.name), rule: rule.clone(), value })
+        let forms = Forms::of(&value);
+        Ok(Self { handle: format!("{{{{secret:{}}}}}", rule.name), rule: rule.clone(), value, forms })
     }
 }
 
-/// Puts the values of all secrets into a request that names them, and says whether it did. A handle in a request that
-/// its secret is not for is an error.
-pub(super) fn put_in(secrets: &[Secret], request: &mut Request) -> Result<bool, Problem> {
-    let mut any = false;
+/// Puts the values of all secrets into a request that names them. A handle in a request that its secret is not for is an
+/// error.
+pub(super) fn put_in(secrets: &[Secret], request: &mut Request) -> Result<(), Problem> {
     for secret in secrets {
         let rule = &secret.rule;
         for (name, value) in &mut request.fields {
@@ -109,18 +111,51 @@ pub(super) fn put_in(secrets: &[Secret], request: &mut Request) -> Result<bool, 
                 ));
             }
             *value = replaced(value, secret.handle.as_bytes(), secret.value.as_bytes());
-            any = true;
         }
     }
-    Ok(any)
+    Ok(())
 }
 
-/// Puts handles in the place of all values that a server has sent back.
-pub(super) fn take_out(secrets: &[Secret], bytes: Vec<u8>) -> Vec<u8> {
-    secrets.iter().fold(bytes, |bytes, secret| match find(&bytes, secret.value.as_bytes()) {
-        Some(_) => replaced(&bytes, secret.value.as_bytes(), secret.handle.as_bytes()),
-        None => bytes,
-    })
+/// Whether a host is one that a secret is for. It may have a secret from any request before, of another attempt too.
+pub(super) fn is_told_any(secrets: &[Secret], host: &str) -> bool {
+    secrets.iter().any(|secret| secret.rule.host == host)
+}
+
+/// Checks that an answer of a host that a secret is for can be searched: that it is neither encoded nor a piece of something,
+/// in which a piece of a value could be.
+pub(super) fn check_searchable(response: &Response) -> Result<(), Problem> {
+    let is_other_than = |name: &str, plain: &str| {
+        let mut values = response.fields.iter().filter(|(field, _)| field == name).map(|(_, value)| value);
+        values.any(|value| !value.is_empty() && !value.eq_ignore_ascii_case(plain.as_bytes()))
+    };
+    let problem = |message: &str| Err(Problem::new(Kind::Encoding, message));
+    if is_other_than("content-encoding", "identity") || is_other_than("transfer-encoding", "chunked") {
+        return problem("the server, which a secret is for, encoded its response, against what was asked");
+    }
+    if response.status == 206 || response.fields.iter().any(|(name, _)| name == "content-range") {
+        return problem(
+            "the server, which a secret is for, sent a part of a response, which cannot be searched",
+        );
+    }
+    Ok(())
+}
+
+/// Puts handles in the place of all values that a server has sent back, in whichever of the known forms. A field whose name
+/// has a value in it is left out: names have no room for handles.
+pub(super) fn take_out(secrets: &[Secret], response: Response) -> Response {
+    let clean = |bytes: Vec<u8>| {
+        secrets.iter().fold(bytes, |bytes, secret| secret.forms.replaced(bytes, secret.handle.as_bytes()))
+    };
+    let names_a_value = |name: &str| {
+        let lower = |secret: &Secret| secret.value.to_ascii_lowercase();
+        secrets.iter().any(|secret| name.to_ascii_lowercase().contains(&lower(secret)))
+    };
+    let fields = response.fields.into_iter().filter(|(name, _)| !names_a_value(name));
+    Response {
+        status: response.status,
+        fields: fields.map(|(name, value)| (name, clean(value))).collect(),
+        body: clean(response.body),
+    }
 }
 
 fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
@@ -186,7 +221,7 @@ mod tests {
     fn values_leave_for_their_host_alone() {
         let secrets = [secret("s3cr3t-value\n").unwrap()];
         let mut granted = request("api.acme.com", Scheme::Https, "authorization");
-        assert_eq!(put_in(&secrets, &mut granted), Ok(true));
+        assert_eq!(put_in(&secrets, &mut granted), Ok(()));
         assert_eq!(granted.fields[0].1, b"Bearer s3cr3t-value");
         for (host, scheme) in [("evil.example", Scheme::Https), ("api.acme.com", Scheme::Http)] {
             let problem = put_in(&secrets, &mut request(host, scheme, "authorization")).unwrap_err();
@@ -194,19 +229,50 @@ mod tests {
             assert!(!problem.message.contains("s3cr3t"), "{}", problem.message);
         }
         let mut other = request("api.acme.com", Scheme::Https, "x-other");
-        assert_eq!(put_in(&secrets, &mut other), Ok(false));
+        assert_eq!(put_in(&secrets, &mut other), Ok(()));
         assert_eq!(other.fields[0].1, b"Bearer {{secret:TOKEN}}");
     }
 
     #[test]
     fn what_comes_back_has_the_handle() {
         let secrets = [secret("s3cr3t-value").unwrap()];
-        assert_eq!(
-            take_out(&secrets, b"a s3cr3t-value b s3cr3t-value".to_vec()),
-            b"a {{secret:TOKEN}} b {{secret:TOKEN}}"
-        );
-        assert_eq!(take_out(&secrets, b"s3cr3t".to_vec()), b"s3cr3t");
+        let response = |field: &str, body: &[u8]| Response {
+            status: 200,
+            fields: vec![(field.to_owned(), body.to_vec())],
+            body: body.to_vec(),
+        };
+        let cleaned = take_out(&secrets, response("x", b"a s3cr3t-value b czNjcjN0LXZhbHVl"));
+        assert_eq!(cleaned, response("x", b"a {{secret:TOKEN}} b {{secret:TOKEN}}"));
+        assert_eq!(take_out(&secrets, response("x", b"s3cr3t")), response("x", b"s3cr3t"));
+        assert_eq!(take_out(&secrets, response("x-s3cr3t-value", b"")).fields, []);
         assert!(!format!("{secrets:?}").contains("s3cr3t"));
+    }
+
+    #[test]
+    fn answers_that_cannot_be_searched_are_refused() {
+        let response = |status, name: &str, value: &str| Response {
+            status,
+            fields: vec![(name.to_owned(), value.as_bytes().to_vec())],
+            body: Vec::new(),
+        };
+        for plain in [
+            response(200, "content-encoding", "Identity"),
+            response(200, "transfer-encoding", "chunked"),
+            response(200, "content-encoding", ""),
+        ] {
+            assert_eq!(check_searchable(&plain), Ok(()), "{plain:?}");
+        }
+        for other in [
+            response(200, "content-encoding", "gzip"),
+            response(200, "content-encoding", "identity, br"),
+            response(200, "transfer-encoding", "gzip, chunked"),
+            response(206, "x", "y"),
+            response(200, "content-range", "bytes 0-4/9"),
+        ] {
+            assert_eq!(check_searchable(&other).unwrap_err().kind, Kind::Encoding, "{other:?}");
+        }
+        let secrets = [secret("s3cr3t-value").unwrap()];
+        assert!(is_told_any(&secrets, "api.acme.com") && !is_told_any(&secrets, "acme.com"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use graph_core::record::ErrorCode;
 use graph_core::time::Timestamp;
 use rusqlite::Connection;
 
-use super::super::open::MOST_MEMORY;
+use super::super::guard::MOST_MEMORY;
 use super::Place;
 use crate::bounds::LARGEST_TEXT;
 use crate::conformance::memory::{SLACK, figures_of, peak_of, print, reading, steps, writing};
@@ -52,14 +52,27 @@ fn fill(place: &Place) {
     store.commit("r", &[], &update, crate::store::Synchronous::Normal).unwrap();
     std::mem::forget(store.acquire("r", &owner(7)).unwrap());
     let connection = Connection::open(place.file()).unwrap();
-    // A stranger's tables take anything anywhere.
+    connection.execute_batch("INSERT INTO prunings (run, namespace, note) VALUES (1, '', 'said')").unwrap();
+}
+
+/// Writes what the tables do not take: for that moment they take anything anywhere.
+fn write_anyway(place: &Place, statement: &str) {
+    let connection = Connection::open(place.file()).unwrap();
     connection
         .execute_batch(
-            "INSERT INTO prunings (run, namespace, note) VALUES (1, '', 'said');
+            "CREATE TEMP TABLE kept AS SELECT rowid AS number, sql FROM main.sqlite_schema;
              PRAGMA writable_schema = ON;
              UPDATE sqlite_schema SET sql = replace(replace(sql, 'STRICT, ', ''), 'STRICT', '');
              UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (segment IN (0, 1))', '');
-             UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (kind IN (''task'', ''answers'', ''hook'', ''status''))', '');",
+             UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (kind IN (''task'', ''answers'', ''hook'', ''status''))', '');
+             PRAGMA writable_schema = RESET;",
+        )
+        .unwrap();
+    connection.execute_batch(statement).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA writable_schema = ON;
+             UPDATE sqlite_schema SET sql = (SELECT kept.sql FROM kept WHERE kept.number = sqlite_schema.rowid);",
         )
         .unwrap();
 }
@@ -120,9 +133,7 @@ fn measured_with_what_is_too_large() {
             for column in columns.split_whitespace() {
                 let place = Place::new();
                 fill(&place);
-                let connection = Connection::open(place.file()).unwrap();
-                connection.execute(&format!("UPDATE {table} SET {column} = zeroblob({size})"), []).unwrap();
-                drop(connection);
+                write_anyway(&place, &format!("UPDATE {table} SET {column} = zeroblob({size})"));
                 let peak = peak_of(|| {
                     let error = read(&place).unwrap_or_else(|| panic!("{table}.{column} is read"));
                     let ReadError::Storage(error) = error else { panic!("{table}.{column}: {error}") };

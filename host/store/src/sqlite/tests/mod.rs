@@ -8,6 +8,7 @@ mod growth;
 #[cfg(target_os = "linux")]
 mod memory;
 mod opening;
+mod strangers;
 
 use std::path::PathBuf;
 

@@ -13,6 +13,7 @@ use crate::conformance::sample::{checkpoint, commit, owner, run, segment, update
 use crate::error::{AcquireError, CommitError, StorageError};
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Synchronous, Wanted};
+use crate::versions::{Format, Found};
 
 fn refused(file: &Path, options: Options) -> OpenError {
     SqliteStore::open(file, options).unwrap_err()
@@ -161,21 +162,22 @@ fn lock_files_lie_beside_the_file_and_go_away() {
     let place = Place::new();
     let store = place.store();
     let locks = place.file().with_extension("");
-    for (id, name) in [("r-1", "r-1.lock"), ("../../r", ""), ("", ""), (".", ""), (&"r".repeat(300), "")] {
-        store.create_run(&run(id)).unwrap();
-        let guard = store.acquire(id, &owner(1)).unwrap();
-        let files: Vec<_> = fs::read_dir(&locks).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(files.len(), 1, "{files:?}");
-        let found = files[0].to_str().unwrap();
-        // A name that could lead elsewhere is replaced by 64 digits.
-        assert!(if name.is_empty() { found.len() == 69 } else { found == name }, "{found}");
-        drop(guard);
-        assert_eq!(fs::read_dir(&locks).unwrap().count(), 0);
+    store.create_run(&run("r-1")).unwrap();
+    let guard = store.acquire("r-1", &owner(1)).unwrap();
+    let files: Vec<_> = fs::read_dir(&locks).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files, ["r-1.lock"]);
+    drop(guard);
+    assert_eq!(fs::read_dir(&locks).unwrap().count(), 0);
+    // A name that could lead elsewhere is replaced by 64 digits.
+    for id in ["../../r", "", ".", &"r".repeat(300)] {
+        let path = store.lock_path(id);
+        assert_eq!(path.parent(), Some(locks.as_path()));
+        assert_eq!(path.file_name().unwrap().len(), 69);
     }
 }
 
 /// The tables of an older version, with what it wrote.
-fn older(place: &Place, version: usize, wrote: &str) {
+pub(super) fn older(place: &Place, version: usize, wrote: &str) {
     fs::create_dir_all(place.file().parent().unwrap()).unwrap();
     let connection = Connection::open(place.file()).unwrap();
     for migration in &super::super::schema::MIGRATIONS[..version] {
@@ -215,6 +217,32 @@ fn what_version_3_wrote_is_read_and_goes_on() {
         commit(&writer, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]")])]);
         assert_eq!(store.values("r", "", &wanted(2)).unwrap().len(), 3);
         assert_eq!(store.history_length("r").unwrap(), 2 + checkpoint("r", 2, vec![]).events);
+    }
+}
+
+#[test]
+fn every_older_version_is_known_read_and_goes_on() {
+    const RUN: &str = "INSERT INTO runs VALUES (7, 'r', 'g', NULL, NULL, 'r', NULL, NULL, NULL, 'running', NULL, 0, 0, NULL, NULL, \
+        zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), 'sync', NULL, 1, 1);
+        INSERT INTO checkpoints (id, run, namespace, sequence, step, first_value, value_count, digest, key, signature, body) \
+        VALUES (1, 7, '', 0, 0, 1, 1, zeroblob(32), zeroblob(32), zeroblob(64), '{}');
+        INSERT INTO channel_values (id, run, namespace, channel, version, segment, json) VALUES (1, 7, '', 'log', 0, 0, '[]');";
+    for version in 1..SCHEMA_VERSION {
+        for options in [Options::default(), read_only()] {
+            let place = Place::new();
+            older(&place, version as usize, RUN);
+            let look = || Format::Runs.look(&place.file()).unwrap();
+            assert_eq!(look(), Found::Version(version.into()));
+            let store = SqliteStore::open(&place.file(), options).unwrap();
+            assert_eq!(look(), Found::Version(SCHEMA_VERSION.into()), "{version}");
+            assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 1, "{version}");
+            let read = store.checkpoints("r", "", None, 1).unwrap().remove(0);
+            assert_eq!((&*read.body, &read.values[..]), ("{}", &[whole("log", 0, "[]")][..]), "{version}");
+            let writer = place.store();
+            commit(&writer, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")])]);
+            let wanted = [Wanted { channel: "log", base: 0, version: 1 }];
+            assert_eq!(store.values("r", "", &wanted).unwrap().len(), 2, "{version}");
+        }
     }
 }
 

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::{Kind, Next, Reply};
 use super::language::Condition;
-use super::model::{Active, Came, Fault, Fields, How, Model, Task};
+use super::model::{Active, Came, Fault, Fields, How, Model, Task, Write};
 use super::value::{V, map, text};
+
+/// The writes to each key, and whether each may overwrite.
+type Writes = BTreeMap<String, Vec<(V, bool)>>;
 
 /// What came of a node: what its edges read, what it assigns, and the failure that its own items' rule did not handle.
 struct Outcome {
     result: V,
-    writes: Vec<(&'static str, V)>,
+    writes: Vec<Write>,
     fault: Option<Fault>,
     /// The failure is that of a `foreach`'s own assign.
     by_assign: bool,
@@ -159,7 +162,7 @@ impl Model<'_> {
         let mut writes = Vec::new();
         for (channel, template) in &node.assign {
             match self.fill(template, &roots) {
-                Ok(value) => writes.push((*channel, value)),
+                Ok(value) => writes.push((*channel, value, template.overwrites())),
                 Err(fault) => {
                     return match self.given_up(active.node, fault, false) {
                         Came::Handled(fault) => Ok(failed(fault, true)),
@@ -172,9 +175,11 @@ impl Model<'_> {
     }
 
     /// The writes to each key, in task order.
-    fn writes(&mut self, next: &[Active], tasks: &[Task], outcomes: &[Outcome]) -> BTreeMap<String, Vec<V>> {
-        let mut writes: BTreeMap<String, Vec<V>> = BTreeMap::new();
-        let mut write = |key: &str, value: &V| writes.entry(key.to_owned()).or_default().push(value.clone());
+    fn writes(&mut self, next: &[Active], tasks: &[Task], outcomes: &[Outcome]) -> Writes {
+        let mut writes = Writes::new();
+        let mut write = |key: &str, value: &V, overwrites: bool| {
+            writes.entry(key.to_owned()).or_default().push((value.clone(), overwrites));
+        };
         let mut last_error = None;
         let mut retries: Fields = match self.state.get("_retries") {
             Some(V::Map(known)) => known.clone(),
@@ -183,13 +188,13 @@ impl Model<'_> {
         let mut again = false;
         for (at, active) in next.iter().enumerate() {
             let name = Self::name(active.node);
-            for (key, value) in &outcomes[at].writes {
-                write(key, value);
+            for (key, value, overwrites) in &outcomes[at].writes {
+                write(key, value, *overwrites);
             }
             for task in tasks.iter().filter(|task| task.active == at) {
                 if let Came::Done(Reply::Command(update, _), _) = &task.came {
                     for (key, value) in update {
-                        write(key, value);
+                        write(key, value, self.graph.nodes[active.node].overwrite.contains(key));
                     }
                 }
                 if let Came::Handled((category, _)) = &task.came {
@@ -206,22 +211,22 @@ impl Model<'_> {
             if let (Kind::Foreach { collect: Some(collect), .. }, None) =
                 (&self.graph.nodes[active.node].kind, outcomes[at].fault)
             {
-                write(collect, &outcomes[at].result);
+                write(collect, &outcomes[at].result, false);
             }
         }
         if let Some((node, category)) = last_error {
             // What the message says is the host's to choose where the host failed the node.
             let error = map([("node", V::Text(node)), ("category", text(category))]);
-            writes.insert("_last_error".to_owned(), vec![error]);
+            writes.insert("_last_error".to_owned(), vec![(error, false)]);
         }
         if again {
-            writes.insert("_retries".to_owned(), vec![V::Map(retries)]);
+            writes.insert("_retries".to_owned(), vec![(V::Map(retries), false)]);
         }
         writes
     }
 
     /// The state with all writes folded in.
-    fn fold(&mut self, writes: BTreeMap<String, Vec<V>>) -> Result<Fields, &'static str> {
+    fn fold(&mut self, writes: Writes) -> Result<Fields, &'static str> {
         let mut state = self.state.clone();
         for (name, (reducer, _)) in &self.graph.channels {
             match *reducer {
@@ -239,7 +244,14 @@ impl Model<'_> {
         Ok(state)
     }
 
-    fn reduce(&mut self, reducer: &str, before: Option<&V>, values: Vec<V>) -> Result<V, &'static str> {
+    fn reduce(
+        &mut self,
+        reducer: &str,
+        before: Option<&V>,
+        writes: Vec<(V, bool)>,
+    ) -> Result<V, &'static str> {
+        let overwrites: Vec<V> = writes.iter().filter_map(|write| self.overwritten(reducer, write)).collect();
+        let values: Vec<V> = writes.into_iter().map(|(value, _)| value).collect();
         if matches!(reducer, "last_value" | "ephemeral" | "untracked") {
             return if let Ok([value]) = <[V; 1]>::try_from(values) {
                 Ok(value)
@@ -248,19 +260,12 @@ impl Model<'_> {
                 Err("conflicting_write")
             };
         }
-        let overwrites: Vec<&V> = values
-            .iter()
-            .filter_map(|value| match value {
-                V::Map(fields) if fields.len() == 1 => fields.get("overwrite"),
-                _ => None,
-            })
-            .collect();
         let fits = |value: &V| match reducer {
             "sum" | "min" | "max" => matches!(value, V::Half(_)),
             "merge" => matches!(value, V::Map(_)),
             _ => matches!(value, V::List(_)),
         };
-        match overwrites[..] {
+        match &overwrites[..] {
             [] => {}
             [value] if fits(value) => {
                 self.saw("overwrite");
@@ -318,6 +323,17 @@ impl Model<'_> {
             })),
             other => panic!("no reducer {other}"),
         })
+    }
+
+    /// What takes the place of the channel's value, if a write says so and may.
+    fn overwritten(&mut self, reducer: &str, (value, may): &(V, bool)) -> Option<V> {
+        let V::Map(fields) = value else { return None };
+        let inner = fields.get("overwrite").filter(|_| fields.len() == 1)?;
+        if !may {
+            self.saw("data that looks like an overwrite");
+            return None;
+        }
+        (!matches!(reducer, "last_value" | "ephemeral" | "untracked")).then(|| inner.clone())
     }
 
     /// Plain targets, sends, and whether a branch has ended because no edge matched.

@@ -80,6 +80,7 @@ impl Tape<'_> {
             5 => V::Bool(false),
             6 => V::List((0..self.pick(3)).map(|_| self.number()).collect()),
             7 => V::List((0..self.pick(3)).map(|_| self.word()).collect()),
+            8 if self.chance(40) => map([("overwrite", V::List(vec![self.number()]))]),
             8 => map([("k", self.number())]),
             _ => map([("id", self.one(&[int(1), text("a")])), ("s", self.word())]),
         }
@@ -101,6 +102,8 @@ const CHANNELS: [(&str, &str); 12] = [
     ("last", "last_value"),
     ("free", "last_value"),
 ];
+/// The reducers that have nothing to overwrite.
+const TAKES_ONE: [&str; 3] = ["last_value", "ephemeral", "untracked"];
 const KEYS: [&str; 6] = ["n", "s", "l", "o", "b", "id"];
 const CATEGORIES: [&str; 7] =
     ["transient", "permanent", "rate-limited", "timeout", "invalid-input", "limit", "internal"];
@@ -392,7 +395,7 @@ impl Maker<'_> {
             "merge" => map([("p", self.tape.value())]),
             _ => self.tape.value(),
         };
-        if self.tape.chance(10) { map([("overwrite", value)]) } else { value }
+        if self.tape.chance(60) { map([("overwrite", value)]) } else { value }
     }
 }
 
@@ -585,6 +588,24 @@ fn node(
     } else {
         Vec::new()
     };
+    let folds = |name: &&&str| channels.get(**name).is_some_and(|(reducer, _)| !TAKES_ONE.contains(reducer));
+    let overwrite: Vec<&'static str> = write.iter().filter(folds).copied().collect();
+    let overwrite = if maker.tape.chance(128) { overwrite } else { Vec::new() };
     let replies = (0..=maker.tape.pick(4)).map(|_| maker.reply(&goto, &write, channels, count)).collect();
-    Node { kind, params, assign, next, on_error, retry, wait_for, defer, before, after, goto, write, replies }
+    Node {
+        kind,
+        params,
+        assign,
+        next,
+        on_error,
+        retry,
+        wait_for,
+        defer,
+        before,
+        after,
+        goto,
+        write,
+        overwrite,
+        replies,
+    }
 }

@@ -43,6 +43,8 @@ pub(super) struct Node {
     /// What a command may go to, and write.
     pub(super) goto: Vec<usize>,
     pub(super) write: Vec<&'static str>,
+    /// What a command may replace the value of.
+    pub(super) overwrite: Vec<&'static str>,
     /// What its double may answer.
     pub(super) replies: Vec<Reply>,
 }

@@ -119,6 +119,15 @@ impl Template {
         }
     }
 
+    /// Whether the document itself writes `{overwrite: ..}`.
+    pub(super) fn overwrites(&self) -> bool {
+        match self {
+            Self::Map(fields) => matches!(fields[..], [("overwrite", _)]),
+            Self::Lit(V::Map(fields)) => fields.len() == 1 && fields.contains_key("overwrite"),
+            _ => false,
+        }
+    }
+
     /// What of the language is in it.
     pub(super) fn features(&self) -> Vec<&'static str> {
         let of = |alternatives: &[Alternative]| {

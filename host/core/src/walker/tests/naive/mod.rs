@@ -37,7 +37,7 @@ use crate::document;
 const CASES: u32 = 10_000;
 
 /// The rules that random cases must come upon, each in at least this many of 10,000: about a third of what they do.
-const RULES: [(&str, u32); 92] = [
+const RULES: [(&str, u32); 93] = [
     ("a bare answer to several", 5),
     ("a barrier opens", 620),
     ("a barrier opens again", 150),
@@ -70,6 +70,7 @@ const RULES: [(&str, u32); 92] = [
     ("cancel", 160),
     ("command", 630),
     ("contains", 270),
+    ("data that looks like an overwrite", 50),
     ("continue", 110),
     ("deferred nodes are drained", 390),
     ("ephemeral", 140),

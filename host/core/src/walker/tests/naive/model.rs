@@ -68,10 +68,13 @@ pub(super) type Fault = (&'static str, &'static str);
 const BAD_INPUT: Fault = ("invalid-input", "");
 const DENIED: Fault = ("denied", "");
 
+/// A write to a key, and whether it overwrites what a reducer has.
+pub(super) type Write = (&'static str, V, bool);
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Came {
     /// With the writes of `assign`.
-    Done(Reply, Vec<(&'static str, V)>),
+    Done(Reply, Vec<Write>),
     Handled(Fault),
     Failed(Fault),
     Asked(V),
@@ -565,7 +568,8 @@ impl<'g> Model<'g> {
             Reply::Command(update, goto) => {
                 let may_go =
                     goto.iter().all(|(to, _)| node.goto.iter().any(|known| Self::name(*known) == *to));
-                if !may_go || !update.iter().all(|(key, _)| node.write.contains(key)) {
+                let may_write = |key| node.write.contains(key) || node.overwrite.contains(key);
+                if !may_go || !update.iter().all(|(key, _)| may_write(key)) {
                     self.saw("a command that is denied");
                     return Err(DENIED);
                 }
@@ -577,7 +581,7 @@ impl<'g> Model<'g> {
         if let (Reply::Result(result), false) = (&reply, matches!(node.kind, Kind::Foreach { .. })) {
             roots.insert("result", result.clone());
             for (channel, template) in &node.assign {
-                writes.push((*channel, self.fill(template, &roots)?));
+                writes.push((*channel, self.fill(template, &roots)?, template.overwrites()));
             }
         }
         Ok(Came::Done(reply, writes))

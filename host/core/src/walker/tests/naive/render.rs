@@ -141,7 +141,8 @@ fn keys(at: usize, node: &Node, indent: &str) -> String {
         (true, true) => line("interrupt", "[before, after]".to_owned()),
     }
     if !node.goto.is_empty() || !node.write.is_empty() {
-        line("command", format!("{{goto: {}, write: [{}]}}", names(&node.goto), node.write.join(", ")));
+        let (goto, write, overwrite) = (names(&node.goto), node.write.join(", "), node.overwrite.join(", "));
+        line("command", format!("{{goto: {goto}, write: [{write}], overwrite: [{overwrite}]}}"));
     }
     out
 }

@@ -1,0 +1,205 @@
+//! `graph-host cache`: compiled components and fetched items, which can be made and fetched again.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Subcommand;
+use graph_core::time::Timestamp;
+use graph_core::yaml::parse_size;
+use graph_engine::CachePolicy;
+use graph_host::cached::{self, Cached};
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::output::{BOLD, DIM, printable, styled};
+use graph_host::project::shown;
+use graph_host::report::counted;
+use serde::Serialize;
+
+use super::runs::parse_span;
+
+/// List and remove what is kept to be faster the next time: compiled components, and items named by a reference
+///
+/// Compiled components are kept up to 2 GiB, or as many bytes as `GRAPH_HOST_CACHE_LIMIT` says (`512MiB`; `none`: any number):
+/// those that were not used for the longest time are removed when another one is added.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List what is kept, those first that were not used for the longest time
+    List,
+    /// Remove compiled components and fetched items
+    ///
+    /// Without a choice, only compiled components beyond the limit are removed, and what killed processes have left. An item is
+    /// never removed that the lockfile of the project around the current folder names, or that a run of it could be resumed
+    /// with.
+    Prune(Prune),
+}
+
+#[derive(Debug, clap::Args)]
+struct Prune {
+    /// All of it
+    #[arg(long, conflicts_with_all = ["older_than", "max_size"])]
+    all: bool,
+    /// What was not used for this long, such as 12h, 30d
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span)]
+    older_than: Option<Duration>,
+    /// Compiled components, those first that were not used for the longest time, until the others take at most SIZE, such as
+    /// 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_size: Option<u64>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}
+
+pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
+    let output = context.output;
+    match args.command {
+        Command::List => {
+            let report = ListReport::of(&cached::list(&context.home)?, context)?;
+            output.show(&report, || report.render())?;
+        }
+        Command::Prune(args) => {
+            let is_chosen = args.all || args.older_than.is_some() || args.max_size.is_some();
+            let policy = CachePolicy {
+                all: args.all,
+                older_than: args.older_than,
+                most_bytes: if is_chosen { args.max_size } else { cached::limit()? },
+                dry_run: args.dry_run,
+            };
+            let report = PruneReport {
+                dry_run: args.dry_run,
+                removed: Entries::of(&cached::prune(&context.home, policy)?),
+            };
+            output.show(&report, || report.render())?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Compiled components and fetched items, as they are shown.
+#[derive(Debug, Serialize)]
+struct Entries {
+    bytes: u64,
+    compiled: Vec<Compiled>,
+    fetched: Vec<Fetched>,
+}
+
+#[derive(Debug, Serialize)]
+struct Compiled {
+    component: String,
+    engine: String,
+    bytes: u64,
+    last_used: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Fetched {
+    item: String,
+    manifest: String,
+    bytes: u64,
+    last_used: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needed_by: Option<String>,
+}
+
+fn time(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)).to_string()
+}
+
+impl Entries {
+    fn of(cached: &Cached) -> Self {
+        let compiled = cached.compiled.iter().map(|one| Compiled {
+            component: format!("sha256:{}", one.component),
+            engine: one.engine.clone(),
+            bytes: one.bytes,
+            last_used: time(one.last_used),
+        });
+        let fetched = cached.fetched.iter().map(|one| Fetched {
+            item: one.item.clone(),
+            manifest: one.manifest.clone(),
+            bytes: one.bytes,
+            last_used: time(one.last_used),
+            needed_by: one.needed_by.clone(),
+        });
+        let (compiled, fetched): (Vec<_>, Vec<_>) = (compiled.collect(), fetched.collect());
+        let bytes = compiled.iter().map(|one| one.bytes).chain(fetched.iter().map(|one| one.bytes)).sum();
+        Self { bytes, compiled, fetched }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let compiled = self.compiled.iter().map(|one| {
+            let about = styled(DIM, format_args!("engine {}, used {}", one.engine, one.last_used));
+            format!("compiled  {}  {:>9}  {about}", styled(BOLD, &one.component[..19]), bytes(one.bytes))
+        });
+        let fetched = self.fetched.iter().map(|one| {
+            let needed = one.needed_by.as_ref().map(|by| format!(", needed by {by}")).unwrap_or_default();
+            let about = format!("{}, used {}{needed}", one.item, one.last_used);
+            let about = styled(DIM, printable(&about));
+            format!("fetched   {}  {:>9}  {about}", styled(BOLD, &one.manifest[..19]), bytes(one.bytes))
+        });
+        compiled.chain(fetched).collect()
+    }
+
+    fn counts(&self) -> String {
+        let compiled = counted(self.compiled.len() as u64, "compiled component");
+        let fetched = counted(self.fetched.len() as u64, "fetched item");
+        format!("{compiled}, {fetched}, {}", bytes(self.bytes))
+    }
+}
+
+/// A number of bytes for people.
+fn bytes(count: u64) -> String {
+    match count {
+        0..1024 => format!("{count} B"),
+        1024..1_048_576 => format!("{} KiB", count >> 10),
+        _ => format!("{} MiB", count >> 20),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ListReport {
+    folder: String,
+    limit: Option<u64>,
+    #[serde(flatten)]
+    entries: Entries,
+}
+
+impl ListReport {
+    fn of(cached: &Cached, context: &Context) -> Result<Self> {
+        let folder = shown(context.home.cache());
+        Ok(Self { folder, limit: cached::limit()?, entries: Entries::of(cached) })
+    }
+
+    fn render(&self) -> String {
+        let limit =
+            self.limit.map_or_else(|| "no limit".to_owned(), |limit| format!("limit {}", bytes(limit)));
+        let mut lines = self.entries.lines();
+        lines.push(format!("{}; {limit} for compiled components in {}", self.entries.counts(), self.folder));
+        lines.join("\n")
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct PruneReport {
+    dry_run: bool,
+    removed: Entries,
+}
+
+impl PruneReport {
+    fn render(&self) -> String {
+        let verb = if self.dry_run { "would remove" } else { "removed" };
+        let mut lines = self.removed.lines();
+        lines.push(format!("{verb} {}", self.removed.counts()));
+        lines.join("\n")
+    }
+}

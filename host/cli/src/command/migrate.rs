@@ -1,0 +1,57 @@
+//! `graph-host migrate`: which stored files are of which version, and bringing older ones up to date.
+
+use std::path::PathBuf;
+
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::migration::{self, State};
+use graph_host::output::{self, printable, styled};
+use graph_host::project;
+
+/// Bring the stores of a project up to date, or see with --check what is to be done
+///
+/// Databases of older versions are brought up to date in one transaction each; so does the first command that writes to them.
+/// What a newer graph-host has written is left unchanged, and named.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing, and end with exit code 5 if something is to be migrated, with 8 if something cannot be read
+    #[arg(long)]
+    check: bool,
+    /// The project to look at; without it, the one around the current folder
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
+    let folder = project::named(args.project.as_deref())?;
+    let mut report = migration::look(&folder, &context.home);
+    if !args.check {
+        migration::migrate(&mut report, &folder, &context.home)?;
+    }
+    let output = context.output;
+    if output.is_json() {
+        output.document(&report)?;
+        return Ok(report.exit());
+    }
+    if report.files.is_empty() {
+        output.line("nothing is stored yet")?;
+    }
+    for stored in &report.files {
+        let mark = match stored.state {
+            State::Current | State::Migrated => styled(output::GOOD, "✓"),
+            State::Older => styled(output::CAUTION, "!"),
+            State::Newer | State::Unreadable => styled(output::BAD, "✗"),
+        };
+        let format = stored.format.replace('_', " ");
+        output.line(format_args!(
+            "{mark} {format:<12} {}: {}",
+            stored.file,
+            printable(&stored.sentence())
+        ))?;
+    }
+    if args.check && report.exit() == Exit::Failed {
+        output.note("bring it up to date with: graph-host migrate");
+    }
+    Ok(report.exit())
+}

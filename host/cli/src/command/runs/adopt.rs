@@ -1,0 +1,67 @@
+//! `graph-host runs adopt`.
+
+use std::path::Path;
+
+use graph_core::trust::KeyId;
+use graph_host::context::Context;
+use graph_host::error::Result;
+use graph_host::exit::Exit;
+use graph_host::output::{self, styled};
+use graph_host::project;
+use graph_host::report::counted;
+use graph_host::state::OwnState;
+use graph_host::stores::{self, Stores};
+use graph_store::RunFilter;
+use serde_json::json;
+
+/// Go on with the state of a project that you have moved or copied here yourself
+///
+/// The state of a project, .ai/state, is written only where a marker says that this host made it, in this very folder: a
+/// project from a stranger may bring state along. This signs the marker anew. Runs that another host has signed can be
+/// shown and verified afterwards as before, and not resumed; what components have kept as knowledge there, your runs read.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn run(_: &Args, project: &Path, context: &Context) -> Result<Exit> {
+    let folder = project::shown(&project.join(project::MARK).join("state"));
+    // What cannot be read is not taken over.
+    let (own, others) = runs(project, context)?;
+    let adopted = OwnState::adopt(project, &context.home)?;
+    let document = json!({ "folder": folder, "adopted": adopted, "own_runs": own, "other_runs": others });
+    context.output.show(&document, || {
+        if adopted {
+            format!(
+                "{} {folder} is this host's now, with {}",
+                styled(output::GOOD, "✓"),
+                counted(own + others, "run")
+            )
+        } else {
+            format!("{folder} is this host's already")
+        }
+    })?;
+    if others > 0 {
+        context.output.warn(format_args!(
+            "{} signed by another host: it can be shown and verified here, and only that host can go on with it",
+            counted(others, "run")
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+/// How many runs this host has signed, and how many it has not.
+fn runs(project: &Path, context: &Context) -> Result<(u64, u64)> {
+    let (mut own, mut others) = (0, 0);
+    if stores::any(project)? {
+        let identities = context.home.verifying_identities()?;
+        let keys: Vec<KeyId> = identities.iter().map(graph_core::trust::VerifyingKey::id).collect();
+        Stores::to_read(project)?.each(&RunFilter::default(), |_, row| {
+            if keys.contains(&row.key) {
+                own += 1;
+            } else {
+                others += 1;
+            }
+            Ok(())
+        })?;
+    }
+    Ok((own, others))
+}

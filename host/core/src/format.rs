@@ -1,0 +1,47 @@
+//! Versions of what is stored as JSON.
+//!
+//! What states no `version` is of version 1. A later version adds the field, and every reader refuses fields that it does
+//! not know: so what a later program has written is never misread, and where reading fails, the stated version says why.
+
+use serde_json::Value;
+
+/// The version of everything that is stored as JSON today.
+pub const CURRENT: u64 = 1;
+
+/// A text was written by a later version of this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it has format version {found}, and this program reads versions up to {CURRENT}: use a newer graph-host"
+)]
+pub struct Newer {
+    /// The version that it states.
+    pub found: u64,
+}
+
+/// The version that a text states, if that is a later one than this program reads. To be asked where reading has failed.
+pub fn newer(text: &str) -> Option<Newer> {
+    let version = serde_json::from_str::<Value>(text).ok()?.get("version")?.as_u64()?;
+    (version > CURRENT).then_some(Newer { found: version })
+}
+
+/// Why a text could not be read: its version, or else what its reader says.
+pub fn reason(text: &str, error: impl std::fmt::Display) -> String {
+    newer(text).map_or_else(|| error.to_string(), |newer| newer.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_later_version_is_newer() {
+        assert_eq!(newer(r#"{"run":"r","version":2}"#), Some(Newer { found: 2 }));
+        for text in
+            [r#"{"run":"r"}"#, r#"{"version":1}"#, r#"{"version":"2"}"#, "[2]", "", r#"{"a":{"version":2}}"#]
+        {
+            assert_eq!(newer(text), None, "{text}");
+        }
+        assert_eq!(reason("{}", "it is empty"), "it is empty");
+        assert!(reason(r#"{"version":3}"#, "unknown field").ends_with("use a newer graph-host"));
+    }
+}

@@ -1,0 +1,232 @@
+//! The forms in which a server may send a value back, and where they are in what it sends.
+//!
+//! A form is a sequence of bytes, each of which may be written as it is, percent-encoded or escaped as in JSON: the value
+//! itself, its bytes in hexadecimal digits, and its Base64 in either alphabet, wherever in a longer text the value begins.
+//! A server that wants to can always find another form; these are those that honest ones use.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+/// How the bytes of a form are compared with those of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alphabet {
+    /// Each byte stands for itself; `+` may stand for a space, as in forms.
+    Plain,
+    /// Hexadecimal digits of either case.
+    Hexadecimal,
+    /// Base64, in its own alphabet or that of addresses, in lines or in one.
+    Base64,
+}
+
+/// One form of a value.
+struct Form {
+    alphabet: Alphabet,
+    bytes: Vec<u8>,
+    /// A character before it, and one behind it, that holds bits of the value and of what is next to it.
+    shared: (bool, bool),
+}
+
+/// All forms of a value.
+pub(super) struct Forms(Vec<Form>);
+
+impl Forms {
+    /// The forms of a value.
+    pub(super) fn of(value: &str) -> Self {
+        let value = value.as_bytes();
+        let plain = Form { alphabet: Alphabet::Plain, bytes: value.to_vec(), shared: (false, false) };
+        let digits = value.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
+        let hexadecimal = Form { alphabet: Alphabet::Hexadecimal, bytes: digits, shared: (false, false) };
+        let base64 = (0..3).map(|before| in_base64(value, before));
+        Self([plain, hexadecimal].into_iter().chain(base64).collect())
+    }
+
+    /// Puts a text in the place of every form.
+    pub(super) fn replaced(&self, text: Vec<u8>, by: &[u8]) -> Vec<u8> {
+        let mut whole = Vec::new();
+        let (mut at, mut copied) = (0, 0);
+        while at < text.len() {
+            let Some((begin, end)) = self.0.iter().find_map(|form| form.place(&text, at)) else {
+                at += 1;
+                continue;
+            };
+            whole.extend_from_slice(&text[copied..begin.max(copied)]);
+            whole.extend_from_slice(by);
+            (at, copied) = (end, end);
+        }
+        if copied == 0 {
+            return text;
+        }
+        whole.extend_from_slice(&text[copied..]);
+        whole
+    }
+}
+
+/// The characters of the Base64 of a longer text that are the value's alone, where so many bytes, modulo 3, come before it.
+fn in_base64(value: &[u8], before: usize) -> Form {
+    let mut padded = vec![0; before];
+    padded.extend_from_slice(value);
+    let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
+    // A character holds six bits. The first ones hold bits of what is before, the last one maybe bits of what is behind.
+    let (first, whole) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
+    let shared = (before != 0, whole < encoded.len());
+    Form { alphabet: Alphabet::Base64, bytes: encoded[first..whole].to_vec(), shared }
+}
+
+impl Form {
+    /// Where the form is that begins here, with what it shares with its neighbours.
+    fn place(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
+        let (first, others) = self.bytes.split_first()?;
+        let begins = |(read, _): &(u8, usize)| self.alphabet.is_same(*first, *read);
+        // Almost nothing begins here: it is seen without taking memory.
+        spellings(text, at).find(begins)?;
+        let mut reached: Vec<_> = spellings(text, at).filter(begins).map(|(_, to)| to).collect();
+        for byte in others {
+            let mut next = Vec::new();
+            for from in reached {
+                for (read, to) in spellings(text, self.past_line_end(text, from)) {
+                    if self.alphabet.is_same(*byte, read) && !next.contains(&to) {
+                        next.push(to);
+                    }
+                }
+            }
+            if next.is_empty() {
+                return None;
+            }
+            reached = next;
+        }
+        let end = reached.into_iter().max()?;
+        let is_shared = |at: usize| text.get(at).is_some_and(|byte| Alphabet::Base64.has(*byte));
+        let begin = at - usize::from(self.shared.0 && at > 0 && is_shared(at - 1));
+        Some((begin, end + usize::from(self.shared.1 && is_shared(end))))
+    }
+
+    /// Base64 may be wrapped: a line end within it is passed over.
+    fn past_line_end(&self, text: &[u8], at: usize) -> usize {
+        match text.get(at..).unwrap_or_default() {
+            [b'\r', b'\n', ..] if self.alphabet == Alphabet::Base64 => at + 2,
+            [b'\n', ..] if self.alphabet == Alphabet::Base64 => at + 1,
+            _ => at,
+        }
+    }
+}
+
+impl Alphabet {
+    fn is_same(self, wanted: u8, read: u8) -> bool {
+        match self {
+            Self::Plain => wanted == read || (wanted == b' ' && read == b'+'),
+            Self::Hexadecimal => wanted == read.to_ascii_lowercase(),
+            Self::Base64 => wanted == of_base64(read),
+        }
+    }
+
+    fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Plain => true,
+            Self::Hexadecimal => byte.is_ascii_hexdigit(),
+            Self::Base64 => byte.is_ascii_alphanumeric() || b"+/".contains(&of_base64(byte)),
+        }
+    }
+}
+
+/// A character of either alphabet in the first one.
+fn of_base64(byte: u8) -> u8 {
+    match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => other,
+    }
+}
+
+/// The bytes that what begins here may stand for, each with where it ends.
+fn spellings(text: &[u8], at: usize) -> impl Iterator<Item = (u8, usize)> {
+    let rest = text.get(at..).unwrap_or_default();
+    let plain = rest.first().map(|byte| (*byte, at + 1));
+    let other = match rest {
+        [b'%', high, low, ..] => digits(*high, *low).map(|byte| (byte, at + 3)),
+        [b'\\', b'u' | b'U', b'0', b'0', high, low, ..] => digits(*high, *low).map(|byte| (byte, at + 6)),
+        [b'\\', byte @ (b'"' | b'\\' | b'/' | b'\''), ..] => Some((*byte, at + 2)),
+        _ => None,
+    };
+    [plain, other].into_iter().flatten()
+}
+
+fn digits(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const VALUE: &str = "a/b\"c\\d%e f+~?>";
+
+    fn taken(text: &str) -> String {
+        String::from_utf8(Forms::of(VALUE).replaced(text.as_bytes().to_vec(), b"*")).unwrap()
+    }
+
+    #[test]
+    fn every_spelling_is_found() {
+        let json = serde_json::to_string(VALUE).unwrap();
+        let slashes = json.replace('/', "\\/");
+        let spelt = |each: fn(u8) -> String| VALUE.bytes().map(each).collect::<Vec<_>>().concat();
+        let unicode = spelt(|byte| format!("\\u00{byte:02X}"));
+        let percent = spelt(|byte| format!("%{byte:02x}"));
+        let some = VALUE.replace('%', "%25").replace(' ', "+").replace('"', "%22");
+        for text in [VALUE, &json, &slashes, &unicode, &percent, &some] {
+            let shown = taken(&format!("<{text}>"));
+            assert!(shown == "<*>" || shown == "<\"*\">", "{text}: {shown}");
+        }
+        let hexadecimal = spelt(|byte| format!("{byte:02X}"));
+        assert_eq!(taken(&format!("x{hexadecimal}")), "x*");
+        assert_eq!(taken(&hexadecimal.to_lowercase()), "*");
+    }
+
+    #[test]
+    fn base64_is_found_in_lines_and_within_other_forms() {
+        let encoded = STANDARD.encode(format!("user:{VALUE}"));
+        let wrapped: Vec<_> =
+            encoded.as_bytes().chunks(8).map(|line| str::from_utf8(line).unwrap()).collect();
+        for text in [wrapped.join("\r\n"), encoded.replace('/', "\\/"), encoded.replace('+', "%2B")] {
+            let shown = taken(&text);
+            assert!(shown.contains('*') && !shown.contains(&encoded[12..]), "{text}: {shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_something_else_stays() {
+        for text in ["", "a/b", "%", "\\", "\\u00", "%6", "a/b\"c\\d%e f+~?", "YS9i"] {
+            assert_eq!(taken(text), text);
+        }
+    }
+
+    proptest! {
+        /// Wherever a value is in a text, its Base64 tells nothing of it: without the value it could be any other one.
+        #[test]
+        fn base64_is_found_at_every_alignment(
+            value in "[ -~]{8,40}",
+            before in proptest::collection::vec(any::<u8>(), 0..7),
+            behind in proptest::collection::vec(any::<u8>(), 0..7),
+        ) {
+            let text = [&before[..], value.as_bytes(), &behind].concat();
+            for encoded in [STANDARD.encode(&text), URL_SAFE.encode(&text)] {
+                let shown = Forms::of(&value).replaced(encoded.clone().into_bytes(), b"*");
+                let shown = String::from_utf8(shown).unwrap();
+                prop_assert_eq!(shown.matches('*').count(), 1, "{}", encoded);
+                // At most the characters that hold no bit of the value are left.
+                let rest = shown.len() - 1;
+                let most = (before.len() * 8).div_ceil(6) + (behind.len() * 8).div_ceil(6) + 2;
+                prop_assert!(rest <= most, "{} of {}", shown, encoded);
+            }
+        }
+
+        #[test]
+        fn nothing_else_changes(text in "[a-f0-9%+/\\\\\"u ]{0,60}") {
+            prop_assert_eq!(taken(&text), text);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What is where a database is to be, and beside it, before SQLite looks at any of it.
+//!
+//! SQLite applies what it finds beside a file before anybody can ask what the file is: a journal changes the pages, and one
+//! that names another journal has that file removed. Databases of this program have a write-ahead log, so a journal beside
+//! them is a stranger's.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::guard;
+
+/// Files up to this length may be of holes alone, in bytes.
+const SMALL: u64 = 256 << 20;
+/// How many times more bytes a larger file may have than it takes up on its disk.
+const MOST_HOLES: u64 = 64;
+/// How long a journal may be there while another process makes a database where none can be given its name once it is whole.
+const MAKING: Duration = Duration::from_millis(500);
+/// What a journal ends with that names another one.
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// Why a database is not opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// A link, a pipe, a device.
+    #[error("{file} is not a regular file: graph-host keeps its data in one; look at what is there, and move it away", file = file.display())]
+    NotRegular {
+        /// What is there.
+        file: PathBuf,
+    },
+    /// A journal is where none belongs.
+    #[error("{journal} would change {file} as soon as it is opened, and graph-host has not written it: move it away; what was there before is then still there", journal = journal.display(), file = file.display())]
+    Journal {
+        /// The database.
+        file: PathBuf,
+        /// The journal.
+        journal: PathBuf,
+    },
+    /// A log without the database that it is of.
+    #[error("{log} holds records of a database that is not there: put {file} back, or move the log away", log = log.display(), file = file.display())]
+    Alone {
+        /// The database.
+        file: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
+    /// A file of holes.
+    #[error("{file} has {length} bytes, nearly all of them holes, which no database of graph-host has: move it away", file = file.display())]
+    Sparse {
+        /// The database.
+        file: PathBuf,
+        /// Its length.
+        length: u64,
+    },
+}
+
+impl PlaceError {
+    /// The code under which an operation that meets this ends.
+    pub const fn code(&self) -> graph_core::record::ErrorCode {
+        use graph_core::record::ErrorCode;
+        match self {
+            Self::NotRegular { .. } => ErrorCode::Storage,
+            Self::Journal { .. } | Self::Alone { .. } | Self::Sparse { .. } => ErrorCode::Integrity,
+        }
+    }
+}
+
+/// What is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing.
+    Nothing,
+    /// A file without a byte.
+    Empty,
+    /// A file, or what SQLite refuses by itself.
+    File,
+}
+
+/// The path with something after its name.
+pub(crate) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
+}
+
+/// The path with its folder resolved: SQLite is told to follow no link, and folders of the user may well be links.
+pub(crate) fn resolved(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (fs::canonicalize(folder), file.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => file.to_owned(),
+    }
+}
+
+/// Looks at a database and at what is beside it.
+pub(crate) fn check(file: &Path) -> Result<Found, PlaceError> {
+    let begun = Instant::now();
+    loop {
+        match look(file) {
+            Err(PlaceError::Journal { .. }) if begun.elapsed() < MAKING => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            found => return found,
+        }
+    }
+}
+
+fn look(file: &Path) -> Result<Found, PlaceError> {
+    let [log, index, journal] = ["-wal", "-shm", "-journal"].map(|suffix| with_suffix(file, suffix));
+    // In this order: whoever makes a database puts the file there before its log.
+    let has_log = is_regular(&log)?;
+    is_regular(&index)?;
+    let has_journal = is_regular(&journal)?;
+    let is_missing =
+        |file: &Path| fs::symlink_metadata(file).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let found = match fs::symlink_metadata(file) {
+        Ok(found) if found.is_file() => found,
+        // SQLite says of a folder what it is.
+        Ok(found) if found.is_dir() => return Ok(Found::File),
+        Ok(_) => return Err(PlaceError::NotRegular { file: file.to_owned() }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if has_journal && !is_missing(&journal) {
+                return Err(PlaceError::Journal { file: file.to_owned(), journal });
+            }
+            return if has_log && !is_missing(&log) {
+                Err(PlaceError::Alone { file: file.to_owned(), log })
+            } else {
+                Ok(Found::Nothing)
+            };
+        }
+        // Opening it tells why it cannot be looked at.
+        Err(_) => return Ok(Found::File),
+    };
+    if is_sparse(&found) {
+        return Err(PlaceError::Sparse { file: file.to_owned(), length: found.len() });
+    }
+    let may_have = || found.len() == 0 || may_have_journal(file, &journal);
+    if has_journal && !may_have() && !is_missing(&journal) {
+        return Err(PlaceError::Journal { file: file.to_owned(), journal });
+    }
+    Ok(if found.len() == 0 { Found::Empty } else { Found::File })
+}
+
+/// Whether there is something, which has to be a regular file.
+fn is_regular(path: &Path) -> Result<bool, PlaceError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => Ok(true),
+        Ok(_) => Err(PlaceError::NotRegular { file: path.to_owned() }),
+        Err(_) => Ok(false),
+    }
+}
+
+fn is_sparse(found: &Metadata) -> bool {
+    found.len() > SMALL && guard::on_disk(found).saturating_mul(MOST_HOLES) < found.len()
+}
+
+/// Whether a database may have a journal beside it: one that has no write-ahead log, as on file systems without shared
+/// memory, if the journal names no other one; and one without a byte, of which SQLite takes the journal for a remnant and
+/// applies nothing.
+fn may_have_journal(file: &Path, journal: &Path) -> bool {
+    let writes_ahead = || -> io::Result<bool> {
+        let mut header = [0; 20];
+        File::open(file)?.read_exact(&mut header)?;
+        Ok(header[18] != 1 || header[19] != 1)
+    };
+    let names_another = || -> io::Result<bool> {
+        let mut journal = File::open(journal)?;
+        let mut end = [0; 8];
+        if journal.metadata()?.len() < 8 {
+            return Ok(false);
+        }
+        journal.seek(SeekFrom::End(-8))?;
+        journal.read_exact(&mut end)?;
+        Ok(end == JOURNAL_MAGIC)
+    };
+    matches!((writes_ahead(), names_another()), (Ok(false), Ok(false)))
+}

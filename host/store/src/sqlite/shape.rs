@@ -1,0 +1,139 @@
+//! Whether a database has the schema that this program makes, and nothing else.
+//!
+//! A view in the place of a table, a trigger, a generated column, an index on an expression: what a schema holds is run by
+//! whoever reads or writes. So it is compared, entry by entry and letter by letter, before anything else is asked of a file.
+
+use graph_core::diagnostic::printable;
+use graph_core::digest::{Digest, DomainHasher};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+
+/// Entries that are read at most: no schema of this program has as many.
+const MOST: usize = 64;
+/// The entries, in no order.
+const ENTRIES: &str = "SELECT type, name, tbl_name, sql, rootpage FROM main.sqlite_schema LIMIT 64";
+/// How much of a stranger's name is shown, in characters.
+const SHOWN: usize = 60;
+
+/// An entry of the schema.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    name: String,
+    kind: String,
+    table: String,
+    sql: Option<String>,
+    /// It has pages of its own.
+    stored: bool,
+}
+
+/// The schema of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// In order of names.
+    entries: Vec<Entry>,
+    /// Two entries have the same pages, or one has those of the schema itself.
+    shares_pages: Option<String>,
+    encoding: String,
+}
+
+/// A column as text. What is of another type is no text that this program has written.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        other => Some(format!("\0{:?}", other.data_type())),
+    })
+}
+
+impl Shape {
+    /// Reads the schema of an open database. No statement of it is run, and no table of it is read.
+    pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let encoding = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
+        let mut statement = connection.prepare(ENTRIES)?;
+        let mut rows = statement.query([])?;
+        let mut entries = Vec::new();
+        let (mut roots, mut shares_pages) = (Vec::new(), None);
+        while let Some(row) = rows.next()? {
+            let entry = Entry {
+                name: text(row, 1)?.unwrap_or_default(),
+                kind: text(row, 0)?.unwrap_or_default(),
+                table: text(row, 2)?.unwrap_or_default(),
+                sql: text(row, 3)?,
+                stored: !matches!(row.get_ref(4)?, ValueRef::Null | ValueRef::Integer(0)),
+            };
+            if entry.stored {
+                // The first page is that of the schema.
+                let root = row.get_ref(4)?.as_i64().unwrap_or(1);
+                if root <= 1 || roots.contains(&root) {
+                    shares_pages = Some(entry.name.clone());
+                }
+                roots.push(root);
+            }
+            entries.push(entry);
+        }
+        entries.sort_unstable();
+        Ok(Self { entries, shares_pages, encoding })
+    }
+
+    /// The schema that statements make.
+    pub(crate) fn made_by<'s>(statements: impl IntoIterator<Item = &'s str>) -> rusqlite::Result<Self> {
+        let connection = Connection::open_in_memory()?;
+        statements.into_iter().try_for_each(|statements| connection.execute_batch(statements))?;
+        Self::of(&connection)
+    }
+
+    /// The digest of the schema: two that share it have the same entries.
+    pub(crate) fn digest(&self) -> Digest {
+        let hasher = DomainHasher::new("graph-host/database-schema/v1").field(self.encoding.as_bytes());
+        let entries = self.entries.iter().fold(hasher, |hasher, entry| {
+            let [sql, stored]: [&[u8]; 2] = [
+                entry.sql.as_ref().map_or(b"\0".as_slice(), |sql| sql.as_bytes()),
+                if entry.stored { b"stored".as_slice() } else { b"none".as_slice() },
+            ];
+            let texts = [entry.name.as_bytes(), entry.kind.as_bytes(), entry.table.as_bytes(), sql, stored];
+            texts.into_iter().fold(hasher, DomainHasher::field)
+        });
+        entries.finish()
+    }
+
+    /// Whether this is the schema with a digest, and no two entries share pages.
+    pub(crate) fn is(&self, digest: &str) -> bool {
+        self.shares_pages.is_none() && self.digest().hex() == digest
+    }
+
+    /// What of this is not as expected.
+    pub(crate) fn difference(&self, expected: &Self) -> Option<String> {
+        if self.encoding != expected.encoding {
+            return Some(format!("its texts are in {}, not in {}", self.encoding, expected.encoding));
+        }
+        for found in &self.entries {
+            let shown = found.shown();
+            match expected.entries.iter().find(|entry| entry.name == found.name) {
+                None => return Some(format!("it has {shown}, which graph-host does not make")),
+                Some(entry) if entry != found => {
+                    return Some(format!("{shown} is not as graph-host makes it"));
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(missing) = expected.entries.iter().find(|entry| !self.entries.contains(entry)) {
+            return Some(format!("{} is missing", missing.shown()));
+        }
+        if self.entries.len() != expected.entries.len() || self.entries.len() >= MOST {
+            return Some("it names a table or an index twice".to_owned());
+        }
+        self.shares_pages
+            .as_ref()
+            .map(|name| format!("`{}` has the pages of another table or index", printable(name)))
+    }
+}
+
+impl Entry {
+    fn shown(&self) -> String {
+        let cut = |text: &str| -> String {
+            let cut: String = text.chars().take(SHOWN).collect();
+            printable(&cut).replace('\n', "\\n").replace('\t', "\\t")
+        };
+        format!("the {} `{}`", cut(&self.kind), cut(&self.name))
+    }
+}

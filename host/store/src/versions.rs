@@ -1,0 +1,293 @@
+//! Which version of its format a stored file is of, without opening it as a store.
+//!
+//! Opening a database as SQLite does may write beside it, and brings older tables up to date. Here nothing is written: of a
+//! database the header is read, from the file or, where it is newer, from the write-ahead log beside it.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, ErrorKind, Read, Seek as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::StorageError;
+use crate::file::format as files;
+use crate::knowledge;
+use crate::sqlite::{APPLICATION_ID, SCHEMA_VERSION};
+
+/// What is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A database of runs.
+    Runs,
+    /// A database of knowledge.
+    Knowledge,
+    /// A store of runs in a folder.
+    Files,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// There is nothing, or an empty file that the first use fills.
+    Nothing,
+    /// A file of this version.
+    Version(u64),
+    /// Something else, which was left unread.
+    Other(String),
+}
+
+impl Format {
+    /// The version that this program writes.
+    pub const fn current(self) -> u64 {
+        match self {
+            Self::Runs => SCHEMA_VERSION as u64,
+            Self::Knowledge => knowledge::VERSION.unsigned_abs(),
+            Self::Files => files::VERSION,
+        }
+    }
+
+    /// Looks at a file, or at the folder of [`Self::Files`]. Nothing is written, and no link is followed.
+    pub fn look(self, path: &Path) -> io::Result<Found> {
+        let kind = match fs::symlink_metadata(path) {
+            Ok(metadata) => metadata.file_type(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) => return Err(error),
+        };
+        let wanted = if self == Self::Files { kind.is_dir() } else { kind.is_file() };
+        if !wanted {
+            let is = if kind.is_symlink() {
+                "a link"
+            } else if kind.is_dir() {
+                "a folder"
+            } else {
+                "no regular file"
+            };
+            return Ok(Found::Other(format!("it is {is}")));
+        }
+        match self {
+            Self::Files => match files::version(path) {
+                Ok(version) => Ok(Found::Version(version)),
+                Err(StorageError::Io { reason, .. }) => Err(io::Error::other(reason)),
+                Err(error) => Ok(Found::Other(error.to_string())),
+            },
+            Self::Runs => database(path, APPLICATION_ID, 0),
+            // Files from before versions were written are of version 1.
+            Self::Knowledge => database(path, knowledge::APPLICATION_ID, 1),
+        }
+    }
+}
+
+/// The length of the header of a database, which is at the start of its first page.
+const HEADER: usize = 100;
+/// The header of a write-ahead log, and of each page in it.
+const LOG_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+
+fn database(path: &Path, application: i64, unstamped: u64) -> io::Result<Found> {
+    let mut header = Vec::new();
+    File::open(path)?.take(HEADER as u64).read_to_end(&mut header)?;
+    if let Some(newer) = header_in_log(path)? {
+        header = newer;
+    }
+    if header.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    if header.len() < HEADER || !header.starts_with(b"SQLite format 3\0") {
+        return Ok(Found::Other("it is not a database".to_owned()));
+    }
+    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let (version, found) = (u64::from(number(60)), i64::from(number(68)));
+    // It was made a moment ago, or its process was killed then: nothing was ever put into it.
+    if (found, version, number(40)) == (0, 0, 0) {
+        return Ok(Found::Nothing);
+    }
+    if found != application {
+        return Ok(Found::Other(format!("it is a database of another program (application id {found})")));
+    }
+    Ok(Found::Version(version.max(unstamped)))
+}
+
+/// The header as the newest commit in the write-ahead log beside a database has it; `None` where there is none. Pages that
+/// are left over from before the log was last begun anew have another salt.
+fn header_in_log(database: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    let path = PathBuf::from(path);
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Err(io::Error::other(format!("{} is not a regular file", path.display()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let mut log = BufReader::new(File::open(&path)?);
+    let mut head = [0; LOG_HEADER];
+    let (mut first, mut committed) = (None, None);
+    if !fill(&mut log, &mut head)? {
+        return Ok(None);
+    }
+    let page_size = word(&head, 8) as usize;
+    if page_size < HEADER {
+        return Ok(None);
+    }
+    let mut frame = [0; FRAME_HEADER];
+    while fill(&mut log, &mut frame)? && frame[8..16] == head[16..24] {
+        let (page, is_commit) = (word(&frame, 0), word(&frame, 4) != 0);
+        let mut rest = page_size;
+        if page == 1 {
+            let mut header = vec![0; HEADER];
+            if !fill(&mut log, &mut header)? {
+                break;
+            }
+            first = Some(header);
+            rest -= HEADER;
+        }
+        log.seek_relative(i64::try_from(rest).unwrap_or(i64::MAX))?;
+        if is_commit {
+            // A page that was cut short is not there, and then neither is its commit.
+            let end = log.stream_position()?;
+            if end > fs::metadata(&path)?.len() {
+                break;
+            }
+            committed = first.take().or(committed);
+        }
+    }
+    Ok(committed)
+}
+
+/// Reads exactly so many bytes; `false` where fewer are left.
+fn fill(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
+    match file.read_exact(bytes) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::conformance::sample::run;
+    use crate::store::CheckpointStore as _;
+    use crate::{FileStore, KnowledgeStore, Options, SqliteStore};
+
+    #[test]
+    fn versions_are_read_from_the_file_and_from_the_log_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Nothing);
+        fs::write(&file, "").unwrap();
+        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Nothing);
+        let store = SqliteStore::open(&file, Options::default()).unwrap();
+        store.create_run(&run("r")).unwrap();
+        let current = Found::Version(Format::Runs.current());
+        assert!(fs::metadata(folder.path().join("runs.db-wal")).unwrap().len() > 0);
+        assert_eq!(Format::Runs.look(&file).unwrap(), current);
+        // What is in the log counts, and the rest of an older log does not.
+        let other = Connection::open(&file).unwrap();
+        for version in [3_u32, 9] {
+            other.pragma_update(None, "user_version", version).unwrap();
+            assert_eq!(Format::Runs.look(&file).unwrap(), Found::Version(version.into()));
+        }
+        other.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
+        other.pragma_update(None, "user_version", 4).unwrap();
+        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Version(4));
+        drop((store, other));
+        assert_eq!(Format::Runs.look(&file).unwrap(), Found::Version(4));
+    }
+
+    #[test]
+    fn what_is_something_else_is_said_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("garbage"), "id: examples/loop\n".repeat(100)).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        Connection::open(at("foreign")).unwrap().pragma_update(None, "application_id", 77).unwrap();
+        let mut expected = vec![("garbage", "not a database"), ("folder", "a folder"), ("foreign", "id 77")];
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("foreign"), at("link")).unwrap();
+            expected.push(("link", "a link"));
+        }
+        for format in [Format::Runs, Format::Knowledge] {
+            for (name, reason) in &expected {
+                let found = format.look(&at(name)).unwrap();
+                assert!(matches!(&found, Found::Other(told) if told.contains(reason)), "{name}: {found:?}");
+            }
+        }
+        assert!(matches!(Format::Files.look(&at("garbage")).unwrap(), Found::Other(_)));
+        // A log that is none, or cut short anywhere, is passed over.
+        fs::write(at("foreign-wal"), [0xff; 20]).unwrap();
+        assert!(matches!(Format::Runs.look(&at("foreign")).unwrap(), Found::Other(_)));
+    }
+
+    #[test]
+    fn a_log_that_is_cut_short_anywhere_is_read_as_far_as_its_commits_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let store = SqliteStore::open(&file, Options::default()).unwrap();
+        store.create_run(&run("r")).unwrap();
+        let log = fs::read(folder.path().join("runs.db-wal")).unwrap();
+        let copy = folder.path().join("copy.db");
+        fs::copy(&file, &copy).unwrap();
+        for length in (0..log.len()).step_by(509).chain([log.len()]) {
+            fs::write(folder.path().join("copy.db-wal"), &log[..length]).unwrap();
+            let seen = Format::Runs.look(&copy).unwrap();
+            let connection = Connection::open(&copy).unwrap();
+            let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+            drop(connection);
+            fs::copy(&file, &copy).unwrap();
+            match seen {
+                Found::Version(seen) => assert_eq!(seen, u64::from(version), "{length}"),
+                // Nothing of ours was committed so far.
+                Found::Other(_) | Found::Nothing => assert_eq!(version, 0, "{length}"),
+            }
+        }
+    }
+
+    #[test]
+    fn knowledge_and_files_say_their_versions() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("knowledge.db");
+        KnowledgeStore::at(&file).put("a", "b").unwrap();
+        assert_eq!(Format::Knowledge.look(&file).unwrap(), Found::Version(1));
+        Connection::open(&file).unwrap().pragma_update(None, "user_version", 0).unwrap();
+        assert_eq!(Format::Knowledge.look(&file).unwrap(), Found::Version(1));
+
+        let files = folder.path().join("files");
+        assert_eq!(Format::Files.look(&files).unwrap(), Found::Nothing);
+        let store = FileStore::at(&files);
+        store.create_run(&run("r")).unwrap();
+        assert_eq!(fs::read_to_string(files.join("format")).unwrap(), "graph-host/files 1\n");
+        // What there was before the file is of version 1, and gets it with the next run.
+        fs::remove_file(files.join("format")).unwrap();
+        assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(1));
+        assert!(store.run("r").unwrap().is_some());
+        store.create_run(&run("s")).unwrap();
+        assert!(files.join("format").exists());
+        // A later one is refused before anything of it is read or written.
+        fs::write(files.join("format"), "graph-host/files 2\n").unwrap();
+        assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(2));
+        let newer = StorageError::Newer { file: files.clone(), found: 2, supported: 1 };
+        assert_eq!(newer.code(), graph_core::record::ErrorCode::Integrity);
+        let store = FileStore::at(&files);
+        assert_eq!(store.run("r").unwrap_err().to_string(), newer.to_string());
+        assert_eq!(store.create_run(&run("t")).unwrap_err().to_string(), newer.to_string());
+        assert_eq!(
+            store.put_snapshot(&graph_core::digest::Digest::of_bytes(b""), "").unwrap_err().to_string(),
+            newer.to_string()
+        );
+        for text in ["", "graph-host/files x", "graph-host/files 0", "another 1"] {
+            fs::write(files.join("format"), text).unwrap();
+            assert!(matches!(Format::Files.look(&files).unwrap(), Found::Other(_)), "{text}");
+            assert!(matches!(
+                store.run("r").unwrap_err(),
+                crate::ReadError::Storage(StorageError::Corrupt { .. })
+            ));
+        }
+    }
+}

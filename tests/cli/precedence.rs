@@ -1,0 +1,228 @@
+//! Which of several items with one id counts: what a stranger's project may not put in front of the user's own.
+
+use serde_json::json;
+
+use crate::place::{Place, Ran, kit};
+
+const NOTE: &str = "---\ntitle: Notes\nversion: @V\n---\nText @V.\n";
+const GREET: &str =
+    "---\nversion: @V\ninputs: { who: { type: string, required: true } }\n---\nGreet {input:who} (@V).\n";
+const FLOW: &str = "version: \"@V\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\nconfig:\n  start: a\n  nodes: { a: { assign: { text: \"flow @V\" } } }\n";
+
+/// Dispatches an item of every kind.
+const EVERY_KIND: &str = "start: [component, graph, knowledge, directive]
+nodes:
+  component: { action: { item_id: t/kit, params: { op: echo, value: ran } }, assign: { component: \"${result}\" } }
+  graph: { action: { item_id: t/flow }, assign: { graph: \"${result.text}\" } }
+  knowledge: { action: { primary: load, item_type: knowledge, item_id: t/note }, assign: { knowledge: \"${result.body}\" } }
+  directive: { action: { item_type: directive, item_id: t/greet, params: { who: Ada } }, assign: { directive: \"${result.text}\" } }";
+
+/// The files of the items, below `.ai`, and what makes them another version.
+const TEXTS: [(&str, &str); 3] =
+    [("tools/t/flow.yaml", FLOW), ("knowledge/t/note.md", NOTE), ("directives/t/greet.md", GREET)];
+
+fn ok(ran: &Ran) {
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+/// A user whose own items of every kind are signed as this version, and a graph that uses them.
+fn with_own_items(version: &str) -> Place {
+    let place = Place::with_testkit();
+    std::fs::remove_file(place.path(".ai/tools/t/kit.wasm")).unwrap();
+    for folder in ["home/.ai/tools/t", "home/.ai/knowledge/t", "home/.ai/directives/t"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    for folder in [".ai/knowledge/t", ".ai/directives/t"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    ok(&place.run(&["keys", "generate", "me"]));
+    ok(&place.run(&["trust", "add", "me", "--key", "me", "--items", "t/*"]));
+    put(&place, "home/.ai", version, true);
+    place.graph("g.yaml", EVERY_KIND);
+    place.write("caps.yaml", "dispatch: ['execute.tool.t.*', 'load.*', 'search.*', 'execute.directive.*']\n");
+    place
+}
+
+/// Puts an item of every kind into a space.
+fn put(place: &Place, space: &str, version: &str, sign: bool) {
+    for (file, text) in TEXTS {
+        place.write(&format!("{space}/{file}"), &text.replace("@V", version));
+    }
+    std::fs::copy(kit("testkit"), place.path(&format!("{space}/tools/t/kit.wasm"))).unwrap();
+    if sign {
+        for (file, _) in TEXTS {
+            ok(&place.run(&["sign", &format!("{space}/{file}"), "--key", "me"]));
+        }
+        let component = format!("{space}/tools/t/kit.wasm");
+        ok(&place.run(&["sign", &component, "--key", "me", "--version", version]));
+    }
+}
+
+const RUN: [&str; 4] = ["run", "g.yaml", "--caps", "caps.yaml"];
+
+fn plan(place: &Place, more: &[&str]) -> String {
+    shown(&place.run(&[&RUN[..], &["--plan"], more].concat()))
+}
+
+/// What a command has come to, without what differs from one key to the next, and without how a run went.
+fn shown(ran: &Ran) -> String {
+    let text = ran.shown();
+    let mut parts = text.split("signed by `me` (");
+    let mut clean = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        clean += "signed by `me` ([key]";
+        clean += &part[12..];
+    }
+    clean
+}
+
+#[test]
+fn an_unsigned_item_never_replaces_a_signed_one() {
+    let place = with_own_items("1.2.0");
+    put(&place, ".ai", "9.0.0", false);
+    insta::assert_snapshot!(plan(&place, &["--allow-unsigned"]));
+    let run = place.run(&[&RUN[..], &["--allow-unsigned"]].concat());
+    let warned = run.stderr.matches("an unsigned item never replaces a signed one").count();
+    assert_eq!((run.code, warned), (0, 4), "{}", run.stderr);
+    // It runs what is signed, without being allowed to run anything else.
+    let (document, code) = place.json(&RUN);
+    assert_eq!(code, 0, "{document}");
+    let state = json!({
+        "component": "ran", "graph": "flow 1.2.0", "knowledge": "Text 1.2.0.", "directive": "Greet Ada (1.2.0).",
+    });
+    for (key, text) in state.as_object().unwrap() {
+        assert_eq!(document["state"][key].as_str().unwrap().trim(), text, "{document}");
+    }
+    let (document, _) = place.json(&[&RUN[..], &["--plan"]].concat());
+    for item in [&document["items"][0], &document["graphs"][0], &document["texts"][0], &document["texts"][1]]
+    {
+        assert_eq!(item["space"], json!("user"), "{item}");
+        assert_eq!(item["passed_over"][0]["space"], json!("project"), "{item}");
+        assert_eq!(item["hides"], json!([]), "{item}");
+    }
+    // A graph that is named by its id is taken by the same rule, and says so.
+    let named = place.run(&["run", "t/flow", "--json"]);
+    assert!(named.stdout.contains("flow 1.2.0"), "{}", named.stdout);
+    assert!(named.stderr.contains("an unsigned item never replaces a signed one"), "{}", named.stderr);
+    // The user's own decision.
+    let (document, code) = place.json(&[&RUN[..], &["--allow-unsigned", "--items", ".ai"]].concat());
+    assert_eq!((code, &document["state"]["graph"]), (0, &json!("flow 9.0.0")), "{document}");
+}
+
+#[test]
+fn an_item_whose_signature_does_not_hold_is_refused_and_not_passed_over() {
+    for (file, message) in [
+        ("tools/t/kit.wasm", "was changed after"),
+        ("tools/t/flow.yaml", "does not hold"),
+        ("knowledge/t/note.md", "does not hold"),
+        ("directives/t/greet.md", "does not hold"),
+    ] {
+        let place = with_own_items("1.2.0");
+        put(&place, ".ai", "1.3.0", true);
+        let path = place.path(&format!(".ai/{file}"));
+        if file == "tools/t/kit.wasm" {
+            std::fs::copy(kit("testkit-io"), path).unwrap();
+        } else {
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, text.replace("1.3.0", "1.4.0")).unwrap();
+        }
+        let refused = place.run(&[&RUN[..], &["--allow-unsigned"]].concat());
+        assert_eq!(refused.code, 8, "{file}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{file}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn an_older_item_of_the_project_is_refused_where_the_user_has_a_newer_one() {
+    let place = with_own_items("1.2.0");
+    put(&place, ".ai", "1.0.0", true);
+    // The graph inside the graph is found first, and refused by itself.
+    let refused = place.run(&RUN);
+    assert_eq!(refused.code, 8, "{}", refused.stderr);
+    let by_id = place.run(&["run", "t/flow"]);
+    assert_eq!(by_id.code, 8, "{}", by_id.stderr);
+    std::fs::remove_file(place.path(".ai/tools/t/flow.yaml")).unwrap();
+    let planned = plan(&place, &[]);
+    let run = place.run(&RUN);
+    assert_eq!(run.code, 8, "{}", run.stderr);
+    insta::assert_snapshot!([shown(&refused), planned, shown(&run)].join("\n"));
+    // The user's own decision.
+    ok(&place.run(&[&RUN[..], &["--items", ".ai"]].concat()));
+
+    // Newer, or the same: the project's counts, and the plan says what it hides.
+    put(&place, ".ai", "1.3.0", true);
+    insta::assert_snapshot!(plan(&place, &[]));
+    let (document, code) = place.json(&RUN);
+    assert_eq!((code, &document["state"]["graph"]), (0, &json!("flow 1.3.0")), "{document}");
+}
+
+#[test]
+fn a_run_goes_on_with_what_it_was_begun_with_although_the_user_has_a_newer_one_since() {
+    let place = with_own_items("1.2.0");
+    put(&place, ".ai", "1.3.0", true);
+    place.graph(
+        "g.yaml",
+        &EVERY_KIND.replace("start: [component, graph, knowledge, directive]", "start: ask").replace(
+            "nodes:\n",
+            "nodes:\n  ask: { interrupt: after, next: [component, graph, knowledge, directive] }\n",
+        ),
+    );
+    let waiting = place.run(&[&RUN[..], &["--run-id", "one"]].concat());
+    assert_eq!(waiting.code, 6, "{}", waiting.stderr);
+    put(&place, "home/.ai", "2.0.0", true);
+    let (document, code) = place.json(&["resume", "one"]);
+    assert_eq!((code, &document["state"]["graph"]), (0, &json!("flow 1.3.0")), "{document}");
+    ok(&place.run(&["replay", "one"]));
+    // A new run is another matter.
+    assert_eq!(place.run(&RUN).code, 8);
+}
+
+#[test]
+fn items_that_are_named_while_a_run_is_under_way_are_chosen_by_the_same_rule() {
+    let place = with_own_items("1.2.0");
+    put(&place, ".ai", "1.0.0", true);
+    std::fs::remove_file(place.path(".ai/tools/t/flow.yaml")).unwrap();
+    let run = |action: &str| {
+        place.graph(
+            "g.yaml",
+            &format!(
+                "start: a\nnodes:\n  a: {{ action: {{ {action} }}, assign: {{ out: \"${{result}}\" }} }}"
+            ),
+        );
+        place.run(&[&RUN[..], &["--input", "id=t/kit", "--input", "note=t/note", "--json"]].concat())
+    };
+    for action in [
+        "item_id: \"${inputs.id}\", params: { op: echo }",
+        "primary: load, item_type: knowledge, item_id: \"${inputs.note}\"",
+        "primary: load, item_type: tool, item_id: \"${inputs.id}\"",
+    ] {
+        let refused = run(action);
+        assert!([4, 5].contains(&refused.code), "{action}: {}", refused.stderr);
+        assert!(
+            refused.stdout.contains("which is older than version 1.2.0 in your user space"),
+            "{}",
+            refused.stdout
+        );
+    }
+    let search = run("primary: search, item_type: knowledge, params: { query: text }");
+    assert_eq!(search.code, 0, "{}", search.stderr);
+    assert!(search.stdout.contains("the search leaves out `t/note`"), "{}", search.stdout);
+    // Without a signature it is passed over, in a search as well.
+    put(&place, ".ai", "9.0.0", false);
+    let search = run("primary: search, item_type: knowledge, params: { query: text }");
+    assert!(search.stdout.contains("Text 1.2.0") && !search.stdout.contains("9.0.0"), "{}", search.stdout);
+}
+
+#[test]
+fn a_different_item_of_no_known_version_is_reported_at_the_start() {
+    let place = with_own_items("1.2.0");
+    place.write(".ai/knowledge/t/note.md", "# Other\n");
+    ok(&place.run(&["sign", ".ai/knowledge/t/note.md", "--key", "me"]));
+    let run = place.run(&RUN);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("their versions do not say which one is newer"), "{}", run.stderr);
+    // The same text is nothing to report.
+    std::fs::copy(place.path("home/.ai/knowledge/t/note.md"), place.path(".ai/knowledge/t/note.md")).unwrap();
+    let run = place.run(&RUN);
+    assert!(run.code == 0 && !run.stderr.contains("newer"), "{}", run.stderr);
+}
