@@ -45,16 +45,12 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         context.output.document_in_pieces(document)?;
         return Ok(exit);
     }
-    let state = match &told.newest {
-        Some(newest) => runs::state(store, &row.run_id, newest)?,
-        None => Map::new(),
-    };
     let next: Vec<_> =
         told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
     let status = told.status();
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
     let (_, warnings) = told.ancestry();
-    print(store, &row, &told, &children, &state, &next, context)?;
+    print(store, &row, &told, &children, told.state(store, &row)?, &next, context)?;
     accepted::show(&told.accepted, context.output)?;
     for warning in &warnings {
         context.output.line(format_args!(
@@ -119,12 +115,13 @@ fn document(
     document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
     let inputs = document.remove("inputs");
     document.insert("inputs_digest".to_owned(), inputs.unwrap_or_default());
-    match told.summary(store, row) {
-        Ok(mut summary) => {
+    match told.summary(store, row).and_then(|summary| Ok((summary, told.state(store, row)?))) {
+        Ok((mut summary, state)) => {
             summary.interrupts.extend(tree::open(children));
             if let Value::Object(as_run) = report::document(&row.run_id, &row.graph_id, &summary) {
                 document.extend(as_run);
             }
+            document.insert("state".to_owned(), Value::Object(state));
         }
         // What is damaged is told beside what can be read.
         Err(error) if told.trouble.is_none() => return Err(error),
@@ -216,7 +213,7 @@ fn print(
     row: &RunRow,
     told: &Story,
     children: &[ChildRun],
-    state: &Map<String, Value>,
+    state: Map<String, Value>,
     next: &[String],
     context: &Context,
 ) -> Result<()> {
@@ -277,7 +274,7 @@ fn print(
     if !state.is_empty() {
         out.line(styled(output::BOLD, "state"))?;
         for (channel, value) in state {
-            out.line(format_args!("  {}: {}", printable(channel), one_line(&value.to_string(), 300)))?;
+            out.line(format_args!("  {}: {}", printable(&channel), one_line(&value.to_string(), 300)))?;
         }
     }
     if let Some(end) = told.newest.as_ref().and_then(|newest| newest.end.as_ref()) {

@@ -16,7 +16,7 @@ use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::runs;
 use graph_store::{CheckpointStore, RunRow};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::usage::Usages;
 
@@ -222,7 +222,14 @@ impl Story {
         self.uses().into_iter().fold(fuel, |fuel, (_, used)| fuel.saturating_add(used.1))
     }
 
-    /// The run as it stands, as its own process would tell it.
+    /// The state at the newest checkpoint.
+    pub(super) fn state(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Map<String, Value>> {
+        let state = self.newest.as_ref().map(|newest| runs::state(store, &row.run_id, newest));
+        state.transpose().map(Option::unwrap_or_default)
+    }
+
+    /// The run as it stands, as its own process would tell it, without its state: that may be large, and whoever shows it
+    /// reads it once, with [`Self::state`].
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();
         let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
@@ -249,10 +256,7 @@ impl Story {
                 .unwrap_or(row.status),
             ended_by: end.map(|end| end.ended_by),
             limit_reached: end.is_some_and(|end| end.limit_reached),
-            state: newest
-                .map(|newest| runs::state(store, &row.run_id, newest))
-                .transpose()?
-                .unwrap_or_default(),
+            state: Map::new(),
             output: end.map(|end| Arc::clone(&end.output.0)),
             inputs: Arc::new(inputs),
             steps: newest.map_or(0, |newest| newest.step),

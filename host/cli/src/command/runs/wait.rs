@@ -83,6 +83,7 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
         return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
     }
     let mut summary = told.summary(store, row)?;
+    summary.state = told.state(store, row)?;
     summary.interrupts.extend(tree::open(&tree::read(store, row)?));
     let output = context.output;
     if output.is_json() {
