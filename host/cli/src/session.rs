@@ -126,8 +126,10 @@ impl Stops {
             })?
         };
         let run = run.to_owned();
+        // Before the task is spawned: a signal that comes before the task is polled for the first time counts as well.
+        let signals = Signals::new();
         let signals = tokio::spawn(async move {
-            let mut signals = match Signals::new() {
+            let mut signals = match signals {
                 Ok(signals) => signals,
                 Err(error) => {
                     output.warn(format_args!("Ctrl-C will not stop the run at a boundary: {error}"));
