@@ -266,6 +266,38 @@ fn state_that_is_not_this_hosts_is_shown_and_never_written() {
     }
 }
 
+/// What reads a database of an older version would have to write it first: that is done where it is this host's alone.
+#[test]
+fn an_older_database_is_brought_up_to_date_by_its_own_host_alone() {
+    let older = |place: &Place| {
+        let database = rusqlite::Connection::open(place.path(".ai/state/runs.db")).unwrap();
+        database
+            .execute_batch("DROP TABLE results; PRAGMA user_version = 5; PRAGMA journal_mode = DELETE")
+            .unwrap();
+        database.close().unwrap();
+    };
+    let (place, _) = project("sqlite");
+    older(&place);
+    for words in SHOWING {
+        assert_eq!(offered(&place, words).code, Some(0), "{words:?}");
+        older(&place);
+    }
+    std::fs::remove_file(place.path(".ai/state/host.json")).unwrap();
+    let before = contents(&place.path(".ai/state"));
+    for words in SHOWING.iter().chain([&["runs", "export", "r1"][..]].iter()) {
+        let ended = offered(&place, words);
+        let error = &ended.document["error"];
+        let said = format!("{words:?}: {:?} {}", ended.code, ended.document);
+        assert_eq!((ended.code, error["code"].as_str()), (Some(8), Some("integrity")), "{said}");
+        assert!(error["message"].as_str().unwrap().contains("has schema version 5"), "{said}");
+        assert!(error["help"].as_str().unwrap().contains("graph-host runs adopt"), "{said}");
+        assert_eq!(before, contents(&place.path(".ai/state")), "{said}");
+    }
+    let (adopted, code) = place.json(&["runs", "adopt"]);
+    assert_eq!((code, &adopted["own_runs"]), (0, &1.into()), "{adopted}");
+    assert_eq!(place.run(&["resume", "r1"]).code, 0);
+}
+
 /// What components keep is not read from state that is not this host's, and a run without a store needs no state.
 #[test]
 fn knowledge_of_another_host_is_not_used() {

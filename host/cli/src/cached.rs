@@ -154,7 +154,7 @@ fn fetched(home: &Home) -> Result<Vec<FetchedItem>> {
         });
     }
     if !found.is_empty() {
-        mark_needed(&mut found)?;
+        mark_needed(&mut found, home)?;
     }
     found.sort_by(|one, other| (one.last_used, &one.folder).cmp(&(other.last_used, &other.folder)));
     Ok(found)
@@ -172,7 +172,7 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Marks what the lockfile of the project names, and what a run of it could be resumed with.
-fn mark_needed(items: &mut [FetchedItem]) -> Result<()> {
+fn mark_needed(items: &mut [FetchedItem], home: &Home) -> Result<()> {
     let project = project::of_current_folder()?;
     let lock = LockFile::open(&project)?;
     let locked: BTreeSet<Digest> = lock.lock.iter().map(|(_, locked)| locked.manifest).collect();
@@ -184,7 +184,7 @@ fn mark_needed(items: &mut [FetchedItem]) -> Result<()> {
     if !stores::any(&project)? {
         return Ok(());
     }
-    Stores::to_read(&project)?.each(&RunFilter::default(), |store, row| {
+    Stores::to_read(&project, home)?.each(&RunFilter::default(), |store, row| {
         if row.status == Status::Completed {
             return Ok(());
         }

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::context::now;
 use crate::error::{Error, Result};
+use crate::home::Home;
 use crate::project;
 use crate::state::{self, OwnState};
 
@@ -30,18 +31,39 @@ pub fn open(state: &OwnState) -> Result<Arc<SqliteStore>> {
     SqliteStore::open(&state.database()?, Options::default()).map(Arc::new).map_err(Error::from)
 }
 
-/// Opens the runs of a project for reading.
-pub fn open_to_read(project: &Path) -> Result<Arc<SqliteStore>> {
+/// Opens the runs of a project for reading. A database of an older version is brought up to date first where the state is
+/// this host's; another host's is left as it is and refused.
+pub fn open_to_read(project: &Path, home: &Home) -> Result<Arc<SqliteStore>> {
     let file = state::database(project)?;
     let options = Options { access: Access::ReadOnly, ..Options::default() };
-    match SqliteStore::open(&file, options) {
+    let opened = match SqliteStore::open(&file, options) {
+        Err(refused @ OpenError::Older { .. }) => match OwnState::open(project, home) {
+            Ok(own) => open(&own).and_then(|_| Ok(SqliteStore::open(&file, options)?)),
+            Err(_) => Err(Error::from(refused).help(
+                "it is not this host's, so reading it must not change it: ask its owner for an export \
+                 (graph-host runs export), or, of a project that you have moved or copied yourself, take it over \
+                 with graph-host runs adopt",
+            )),
+        },
         Err(OpenError::Missing { .. }) => {
             let why = if file.exists() { "is empty" } else { "does not exist" };
             Err(Error::not_found(format!("there are no runs here: {} {why}", project::shown(&file)))
                 .help("run a graph first, or change to the folder in which it was run"))
         }
-        other => other.map(Arc::new).map_err(Error::from),
+        other => other.map_err(Error::from),
+    };
+    opened.map(Arc::new)
+}
+
+/// Brings the database of a project up to date, whoever made it: its user says that it is this host's.
+pub fn bring_up_to_date(project: &Path) -> Result<()> {
+    let file = state::database(project)?;
+    let options = Options { access: Access::ReadOnly, ..Options::default() };
+    // What else is wrong is told where it is read.
+    if let Err(OpenError::Older { .. }) = SqliteStore::open(&file, options) {
+        SqliteStore::open(&file, Options::default())?;
     }
+    Ok(())
 }
 
 /// This process, as it holds a run.

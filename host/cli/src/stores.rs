@@ -63,13 +63,14 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Those that are there; none at all is an error.
-    pub fn to_read(project: &Path) -> Result<Self> {
+    /// Those that are there; none at all is an error. A database of an older version is brought up to date where it is this
+    /// host's, and refused where it is not: only its owner writes it.
+    pub fn to_read(project: &Path, home: &Home) -> Result<Self> {
         let mut stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)> = Vec::new();
         let files = FileStore::at(&state::files(project)?);
         // Where there is neither, the error is that of the database.
         if state::database(project)?.exists() || !files.exists() {
-            stores.push((StoreKind::Sqlite, runs::open_to_read(project)?));
+            stores.push((StoreKind::Sqlite, runs::open_to_read(project, home)?));
         }
         if files.exists() {
             files.check()?;

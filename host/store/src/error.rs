@@ -524,6 +524,7 @@ mod tests {
             OpenError::NotADatabase { file: file.clone() },
             OpenError::Foreign { file: file.clone(), application_id: 77 },
             OpenError::Newer { file: file.clone(), found: 7, supported: 1 },
+            OpenError::Older { file: file.clone(), found: 3, current: 7 },
             OpenError::Altered { file: file.clone(), what: "the table `t` is missing".to_owned() },
             PlaceError::NotRegular { file: file.clone() },
             PlaceError::Journal { file: file.clone(), journal: "p/runs.db-journal".into() },

@@ -35,7 +35,7 @@ pub(super) async fn go_on(
         }
     }
     let project = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
-    let (_, store, row) = Stores::to_read(&project)?.find(name)?;
+    let (_, store, row) = Stores::to_read(&project, &context.home)?.find(name)?;
     let (run, graph) = (&row.run_id, &scene.file.graph);
     if row.graph_id != graph.id {
         return Err(Error::usage(format!(

@@ -8,6 +8,7 @@ use graph_host::context::{Context, now};
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::guest_build::Toolchain;
+use graph_host::home::Home;
 use graph_host::output::{self, printable, styled};
 use graph_host::stores::{self, Stores};
 use graph_host::{launch, project, report, trust};
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     ];
     let project = project::named(args.project.as_deref())?;
     findings.push(Finding::new("project", Standing::Good, project::shown(&project)));
-    findings.push(stored(&project));
+    findings.push(stored(&project, &context.home));
     let broken = findings.iter().any(|finding| finding.standing == Standing::Bad);
     let output = context.output;
     if output.is_json() {
@@ -195,7 +196,7 @@ fn guests() -> Finding {
 /// How many runs are named that were cut short.
 const NAMED: usize = 20;
 
-fn stored(project: &Path) -> Finding {
+fn stored(project: &Path, home: &Home) -> Finding {
     let what = "runs";
     match stores::any(project) {
         Ok(true) => {}
@@ -204,7 +205,7 @@ fn stored(project: &Path) -> Finding {
     }
     let look = || -> Result<(u64, u64, Vec<String>)> {
         let (mut count, mut more, mut cut_short) = (0, 0, Vec::new());
-        Stores::to_read(project)?.each(&RunFilter::default(), |store, row| {
+        Stores::to_read(project, home)?.each(&RunFilter::default(), |store, row| {
             count += 1;
             if row.status == Status::Running && store.holder(&row.run_id) == Ok(Holder::Nobody) {
                 if cut_short.len() < NAMED { cut_short.push(row.run_id) } else { more += 1 }

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 async fn again(args: &Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let project = project::named(args.project.as_deref())?;
-    let (_, store, row) = Stores::to_read(&project)?.find(&args.run)?;
+    let (_, store, row) = Stores::to_read(&project, &context.home)?.find(&args.run)?;
     let run = row.run_id.clone();
     let key = match &args.key {
         Some(path) => super::runs::read_key(path)?,

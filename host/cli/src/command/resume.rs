@@ -120,7 +120,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     };
     let project = project::named(args.project.as_deref())?;
     // Nothing is made where there is no such run.
-    let (kind, store, row) = Stores::to_read(&project)?.find(&args.run)?;
+    let (kind, store, row) = Stores::to_read(&project, &context.home)?.find(&args.run)?;
     drop(store);
     let telemetry = args.observe.telemetry()?;
     let store = stores::open(&project, kind, &context.home, output)?;

@@ -22,7 +22,8 @@ pub enum Access {
     /// Reading and writing; file and folders are made where they are missing.
     #[default]
     ReadWrite,
-    /// Reading alone, from a folder that may not be writable, and from a file that may be damaged.
+    /// Reading alone, from a folder that may not be writable, and from a file that may be damaged. Nothing is written: what
+    /// an older version of this program has written is refused with [`OpenError::Older`].
     ReadOnly,
 }
 
@@ -82,6 +83,16 @@ pub enum OpenError {
         /// The newest version that can be read.
         supported: u32,
     },
+    /// An older version of this program has written it, and what only reads it must not bring it up to date.
+    #[error("{file} has schema version {found}, and has to be brought up to version {current} before it is read: it was left as it is", file = file.display())]
+    Older {
+        /// The file.
+        file: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The version that this program reads and writes.
+        current: u32,
+    },
     /// It says that it is one of ours, and its tables are others.
     #[error("{file} is not as graph-host makes its databases: {what}; it was left as it is: move it away, and ask whoever it is from for an export (`graph-host runs export`)", file = file.display())]
     Altered {
@@ -112,9 +123,11 @@ impl OpenError {
         use graph_core::record::ErrorCode;
         match self {
             Self::Missing { .. } => ErrorCode::NotFound,
-            Self::NotADatabase { .. } | Self::Foreign { .. } | Self::Newer { .. } | Self::Altered { .. } => {
-                ErrorCode::Integrity
-            }
+            Self::NotADatabase { .. }
+            | Self::Foreign { .. }
+            | Self::Newer { .. }
+            | Self::Older { .. }
+            | Self::Altered { .. } => ErrorCode::Integrity,
             Self::Place(error) => error.code(),
             Self::Folder { .. } | Self::Unmerged { .. } => ErrorCode::Storage,
             Self::Storage(error) => error.code(),
@@ -152,6 +165,7 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
             .map_err(|error| OpenError::Folder { folder: folder.to_owned(), reason: error.to_string() })?;
     }
     let place = beside::resolved(file);
+    remove_halves(&place);
     if beside::check(&place)? == Found::Nothing {
         make(&place, busy).map_err(failed)?;
     }
@@ -178,12 +192,35 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     Ok(opened)
 }
 
+/// What follows a database's name while it is being made.
+const HALF: &str = ".new-";
+/// A database is made in milliseconds: one that is older than this has no maker any more.
+const MAKING: Duration = Duration::from_mins(1);
+
+/// Removes what processes that were killed while they made a database have left beside it.
+fn remove_halves(file: &Path) {
+    let half = beside::with_suffix(file, HALF);
+    let (Some(folder), Some(half)) = (half.parent(), half.file_name()) else { return };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if !name.as_encoded_bytes().starts_with(half.as_encoded_bytes()) {
+            continue;
+        }
+        let changed =
+            entry.metadata().ok().and_then(|found| found.is_file().then(|| found.modified().ok())?);
+        if changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > MAKING) {
+            // Whoever else opens the database may have been faster.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Makes the database under another name, and gives it its own once it is whole: nobody sees a half of it, and there is
 /// never a journal beside it. Where the file system has no such names, it is made where it is to be.
 fn make(file: &Path, busy: Duration) -> rusqlite::Result<()> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let half = beside::with_suffix(file, &format!(".new-{}-{number}", std::process::id()));
+    let half = beside::with_suffix(file, &format!("{HALF}{}-{number}", std::process::id()));
     let made = fill(&half, busy);
     if made.is_ok() {
         // Whoever was faster has made the same; and where there cannot be two names, SQLite makes it in its place.
@@ -238,10 +275,8 @@ fn open_read_only(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     match identity.map_err(failed)? {
         Identity::Empty => Err(OpenError::Missing { file: file.to_owned() }),
         Identity::Ours(found) if found < SCHEMA_VERSION => {
-            // What reads it knows the tables as they are now: bringing them there needs a writable file.
-            drop(opened);
-            open_read_write(file, busy)?;
-            open_read_only(file, busy)
+            // What reads it knows the tables as they are now, and only whoever may write brings them there.
+            Err(OpenError::Older { file: file.to_owned(), found, current: SCHEMA_VERSION })
         }
         identity => recognise(file, identity).map(|()| opened),
     }

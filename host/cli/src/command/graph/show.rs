@@ -42,7 +42,7 @@ enum Format {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let topology = match (&args.run, &args.graph) {
-        (Some(run), _) => of_run(run)?,
+        (Some(run), _) => of_run(run, context)?,
         (None, Some(name)) if Path::new(name).extension().is_some_and(|it| it == "json") => {
             printed(Path::new(name))?
         }
@@ -80,8 +80,8 @@ fn printed(path: &Path) -> Result<Topology> {
 }
 
 /// The graph that a run keeps, with what its checkpoints say of nodes and edges.
-fn of_run(name: &str) -> Result<Topology> {
-    let (_, store, row) = Stores::to_read(&project::of_current_folder()?)?.find(name)?;
+fn of_run(name: &str, context: &Context) -> Result<Topology> {
+    let (_, store, row) = Stores::to_read(&project::of_current_folder()?, &context.home)?.find(name)?;
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
     runs::each_checkpoint(&*store, &row.run_id, |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {

@@ -39,7 +39,7 @@ pub(super) fn open(
     name: &str,
     context: &Context,
 ) -> Result<(Arc<dyn CheckpointStore>, String)> {
-    let (kind, store, row) = Stores::to_read(project)?.find(name)?;
+    let (kind, store, row) = Stores::to_read(project, &context.home)?.find(name)?;
     drop(store);
     Ok((stores::open(project, kind, &context.home, context.output)?, row.run_id))
 }

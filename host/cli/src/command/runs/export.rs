@@ -28,7 +28,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let (_, store, row) = Stores::to_read(project)?.find(&args.run)?;
+    let (_, store, row) = Stores::to_read(project, &context.home)?.find(&args.run)?;
     let row = store.run(&row.run_id)?.unwrap_or(row);
     let run = &row.run_id;
     if store.holder(run)? != Holder::Nobody {

@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
     let is_there = state::database(project)?.exists();
     if !is_there && !files.exists() {
-        drop(runs::open_to_read(project)?);
+        drop(runs::open_to_read(project, &context.home)?);
     }
     let own = OwnState::open(project, &context.home)?;
     let database = is_there.then(|| runs::open(&own)).transpose()?;

@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     OwnState::check(project, &context.home)?;
     // An id is taken, whichever store has it.
     if stores::any(project)?
-        && let Ok((_, _, row)) = Stores::to_read(project)?.find(&archive.row().run_id)
+        && let Ok((_, _, row)) = Stores::to_read(project, &context.home)?.find(&archive.row().run_id)
         && row.run_id == archive.row().run_id
     {
         return Err(Error::usage(format!("there is a run {} here already", row.run_id))

@@ -80,7 +80,7 @@ impl Args {
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let project = project::named(args.project.as_deref())?;
-    let stores = || Stores::to_read(&project);
+    let stores = || Stores::to_read(&project, &context.home);
     match args.action {
         Action::List(args) => list::run(args, &stores()?, context),
         Action::Show(args) => show::run(&args, &*stores()?.find(&args.run)?.1, context),

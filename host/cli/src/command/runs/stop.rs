@@ -55,7 +55,7 @@ pub(super) fn stop(
     context: &Context,
 ) -> Result<Exit> {
     // Nothing is made where there is no such run.
-    let (kind, found, row) = Stores::to_read(project)?.find(name)?;
+    let (kind, found, row) = Stores::to_read(project, &context.home)?.find(name)?;
     drop(found);
     let store = stores::open(project, kind, &context.home, context.output)?;
     if row.status.is_end() {

@@ -61,7 +61,7 @@ impl Watch {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let (_, store, mut row) = Stores::to_read(project)?.find(&args.run)?;
+    let (_, store, mut row) = Stores::to_read(project, &context.home)?.find(&args.run)?;
     let began = Instant::now();
     let mut watch = Watch::default();
     while !watch.has_stopped(&*store, &row)? {

@@ -49,7 +49,7 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let (_, store, mut row) = Stores::to_read(project)?.find(&args.run)?;
+    let (_, store, mut row) = Stores::to_read(project, &context.home)?.find(&args.run)?;
     let length = store.history_length(&row.run_id)?;
     if args.from > length.saturating_add(1) {
         return Err(Error::usage(format!(

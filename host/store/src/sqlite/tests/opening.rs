@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use graph_core::record::ErrorCode;
 use rusqlite::Connection;
@@ -190,34 +191,29 @@ pub(super) fn older(place: &Place, version: usize, wrote: &str) {
 
 #[test]
 fn what_version_3_wrote_is_read_and_goes_on() {
-    for options in [Options::default(), read_only()] {
-        let place = Place::new();
-        older(
-            &place,
-            3,
-            "INSERT INTO runs VALUES (7, 'r', 'g', NULL, NULL, 'r', NULL, NULL, NULL, 'running', NULL, 0, 0, NULL, NULL, \
-             zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), 'sync', NULL, 1, 1);
-             INSERT INTO checkpoints VALUES \
-             (1, 7, '', 0, 0, 1, 2, zeroblob(32), zeroblob(32), zeroblob(64), '{}', 0, 1), \
-             (2, 7, '', 1, 1, 3, 1, zeroblob(32), zeroblob(32), zeroblob(64), '{}', 1, 1);
-             INSERT INTO channel_values VALUES (1, 7, '', 'log', 0, 0, '[]'), (2, 7, '', 'text', 0, 0, '\"a\"'), \
-             (3, 7, '', 'log', 1, 1, '[1]');",
-        );
-        let store = SqliteStore::open(&place.file(), options).unwrap();
-        let wanted = |version| [Wanted { channel: "log", base: 0, version }];
-        assert_eq!(
-            store.values("r", "", &wanted(1)).unwrap(),
-            [whole("log", 0, "[]"), segment("log", 1, "[1]")]
-        );
-        let values = |sequence| store.checkpoint("r", "", At::Sequence(sequence)).unwrap().unwrap().events;
-        assert_eq!((values(0), values(1)), (1, 1));
-        let page = store.checkpoints("r", "", None, 9).unwrap();
-        assert_eq!(page[0].values, [whole("log", 0, "[]"), whole("text", 0, "\"a\"")]);
-        let writer = place.store();
-        commit(&writer, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]")])]);
-        assert_eq!(store.values("r", "", &wanted(2)).unwrap().len(), 3);
-        assert_eq!(store.history_length("r").unwrap(), 2 + checkpoint("r", 2, vec![]).events);
-    }
+    let place = Place::new();
+    older(
+        &place,
+        3,
+        "INSERT INTO runs VALUES (7, 'r', 'g', NULL, NULL, 'r', NULL, NULL, NULL, 'running', NULL, 0, 0, NULL, NULL, \
+         zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32), 'sync', NULL, 1, 1);
+         INSERT INTO checkpoints VALUES \
+         (1, 7, '', 0, 0, 1, 2, zeroblob(32), zeroblob(32), zeroblob(64), '{}', 0, 1), \
+         (2, 7, '', 1, 1, 3, 1, zeroblob(32), zeroblob(32), zeroblob(64), '{}', 1, 1);
+         INSERT INTO channel_values VALUES (1, 7, '', 'log', 0, 0, '[]'), (2, 7, '', 'text', 0, 0, '\"a\"'), \
+         (3, 7, '', 'log', 1, 1, '[1]');",
+    );
+    let store = place.store();
+    let wanted = |version| [Wanted { channel: "log", base: 0, version }];
+    assert_eq!(store.values("r", "", &wanted(1)).unwrap(), [whole("log", 0, "[]"), segment("log", 1, "[1]")]);
+    let values = |sequence| store.checkpoint("r", "", At::Sequence(sequence)).unwrap().unwrap().events;
+    assert_eq!((values(0), values(1)), (1, 1));
+    let page = store.checkpoints("r", "", None, 9).unwrap();
+    assert_eq!(page[0].values, [whole("log", 0, "[]"), whole("text", 0, "\"a\"")]);
+    let writer = place.store();
+    commit(&writer, "r", &[checkpoint("r", 2, vec![segment("log", 2, "[2]")])]);
+    assert_eq!(store.values("r", "", &wanted(2)).unwrap().len(), 3);
+    assert_eq!(store.history_length("r").unwrap(), 2 + checkpoint("r", 2, vec![]).events);
 }
 
 #[test]
@@ -228,31 +224,52 @@ fn every_older_version_is_known_read_and_goes_on() {
         VALUES (1, 7, '', 0, 0, 1, 1, zeroblob(32), zeroblob(32), zeroblob(64), '{}');
         INSERT INTO channel_values (id, run, namespace, channel, version, segment, json) VALUES (1, 7, '', 'log', 0, 0, '[]');";
     for version in 1..SCHEMA_VERSION {
-        for options in [Options::default(), read_only()] {
-            let place = Place::new();
-            older(&place, version as usize, RUN);
-            let look = || Format::Runs.look(&place.file()).unwrap();
-            assert_eq!(look(), Found::Version(version.into()));
-            let store = SqliteStore::open(&place.file(), options).unwrap();
-            assert_eq!(look(), Found::Version(SCHEMA_VERSION.into()), "{version}");
-            assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 1, "{version}");
-            let read = store.checkpoints("r", "", None, 1).unwrap().remove(0);
-            assert_eq!((&*read.body, &read.values[..]), ("{}", &[whole("log", 0, "[]")][..]), "{version}");
-            let writer = place.store();
-            commit(&writer, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")])]);
-            let wanted = [Wanted { channel: "log", base: 0, version: 1 }];
-            assert_eq!(store.values("r", "", &wanted).unwrap().len(), 2, "{version}");
-        }
+        let place = Place::new();
+        older(&place, version as usize, RUN);
+        let look = || Format::Runs.look(&place.file()).unwrap();
+        assert_eq!(look(), Found::Version(version.into()));
+        let store = place.store();
+        assert_eq!(look(), Found::Version(SCHEMA_VERSION.into()), "{version}");
+        assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 1, "{version}");
+        let read = store.checkpoints("r", "", None, 1).unwrap().remove(0);
+        assert_eq!((&*read.body, &read.values[..]), ("{}", &[whole("log", 0, "[]")][..]), "{version}");
+        let writer = place.store();
+        commit(&writer, "r", &[checkpoint("r", 1, vec![segment("log", 1, "[1]")])]);
+        let wanted = [Wanted { channel: "log", base: 0, version: 1 }];
+        assert_eq!(store.values("r", "", &wanted).unwrap().len(), 2, "{version}");
+    }
+}
+
+/// Whoever only looks at a stranger's database leaves it as it is.
+#[test]
+fn a_reader_leaves_an_older_schema_as_it_is() {
+    for version in 1..SCHEMA_VERSION {
+        let place = Place::new();
+        older(&place, version as usize, "");
+        let before = fs::read(place.file()).unwrap();
+        let OpenError::Older { found, current, .. } = refused(&place.file(), read_only()) else {
+            panic!("opened")
+        };
+        assert_eq!((found, current), (version, SCHEMA_VERSION));
+        assert_eq!(fs::read(place.file()).unwrap(), before);
+        drop(place.store());
+        let store = SqliteStore::open(&place.file(), read_only()).unwrap();
+        assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
+        assert_eq!(store.history("r", 0, 1).unwrap(), []);
     }
 }
 
 #[test]
-fn an_older_schema_is_brought_up_to_date_even_by_a_reader() {
-    for options in [Options::default(), read_only()] {
-        let place = Place::new();
-        older(&place, 1, "");
-        let store = SqliteStore::open(&place.file(), options).unwrap();
-        assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
-        assert_eq!(store.history("r", 0, 1).unwrap(), []);
+fn what_killed_processes_have_left_of_a_database_is_removed() {
+    let place = Place::new();
+    drop(place.store());
+    let at = |suffix: &str| super::super::beside::with_suffix(&place.file(), suffix);
+    let long_ago = std::time::SystemTime::now() - Duration::from_mins(2);
+    for suffix in [".new-7-0", ".new-7-0-journal", ".kept"] {
+        fs::File::create(at(suffix)).unwrap().set_modified(long_ago).unwrap();
     }
+    fs::write(at(".new-8-0"), "of a process that goes on").unwrap();
+    drop(place.store());
+    let left = [".new-7-0", ".new-7-0-journal", ".kept", ".new-8-0"].map(|suffix| at(suffix).exists());
+    assert_eq!(left, [false, false, true, true]);
 }
