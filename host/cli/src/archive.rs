@@ -145,13 +145,13 @@ pub fn write(
     };
     for namespace in &namespaces {
         let mut pauses = told.pauses.get(namespace).into_iter().flatten().copied().peekable();
-        let pause = |before: u64, record: &mut dyn FnMut(&SignedRecord, Option<u64>) -> Result<()>| {
-            let found = store.history(&row.run_id, before, 1)?.pop();
-            match found.filter(|found| found.before == before) {
-                Some(found) => record(&found.record, Some(before)),
+        let pause =
+            |before: u64, record: &mut dyn FnMut(&SignedRecord, Option<u64>) -> Result<()>| match store
+                .status_at(&row.run_id, before)?
+            {
+                Some(found) => record(&found, Some(before)),
                 None => Err(Error::integrity(format!("entry {before} of run {} is gone", row.run_id))),
-            }
-        };
+            };
         runs::each_checkpoint_in(store, &row.run_id, namespace, |checkpoint| {
             while let Some((_, before)) = pauses.next_if(|(sequence, _)| *sequence < checkpoint.sequence) {
                 pause(before, &mut record)?;

@@ -86,6 +86,10 @@ impl<F: Front> CheckpointStore for F {
         self.behind().history(run, after, limit)
     }
 
+    fn status_at(&self, run: &str, before: u64) -> Result<Option<SignedRecord>, ReadError> {
+        self.behind().status_at(run, before)
+    }
+
     fn history_length(&self, run: &str) -> Result<u64, ReadError> {
         self.behind().history_length(run)
     }

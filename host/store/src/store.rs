@@ -123,6 +123,13 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// were committed; it only grows. A record holds [`SignedRecord::events`] entries, numbered from 1 on without gaps.
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError>;
 
+    /// The status record of the history before whose entries so many others come; `None` if there is none there.
+    fn status_at(&self, run: &str, before: u64) -> Result<Option<SignedRecord>, ReadError> {
+        let found = self.history(run, before, 1)?.pop();
+        let found = found.filter(|found| found.before == before && found.record.kind == RecordKind::Status);
+        Ok(found.map(|found| found.record))
+    }
+
     /// The number of the newest entry of a run's history.
     fn history_length(&self, run: &str) -> Result<u64, ReadError>;
 

@@ -107,10 +107,13 @@ impl Gaps {
         if wanted > found {
             return false;
         }
-        for (before, end) in &self.removed {
-            if *before <= wanted {
-                wanted = wanted.max(*end);
+        // No entry is in two of them, so that those before the one that holds the first missing entry end before it.
+        let first = self.removed.partition_point(|(before, _)| *before <= wanted).saturating_sub(1);
+        for (before, end) in self.removed.iter().skip(first) {
+            if *before > wanted {
+                break;
             }
+            wanted = wanted.max(*end);
         }
         // A stretch that reaches further would hold entries that are there.
         wanted == found
@@ -131,7 +134,7 @@ mod tests {
         let gaps = Gaps { removed: vec![(0, 4), (6, 9), (9, 12)], unsaid: BTreeSet::new() };
         assert!(gaps.explain(0, 4) && gaps.explain(6, 12));
         assert!(!gaps.explain(4, 6) && !gaps.explain(0, 5) && !gaps.explain(12, 13) && !gaps.explain(6, 13));
-        assert!(!gaps.explain(6, 9) && !gaps.explain(5, 4));
+        assert!(!gaps.explain(6, 9) && !gaps.explain(5, 4) && !gaps.explain(4, 9));
     }
 
     #[test]

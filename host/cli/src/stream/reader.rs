@@ -93,9 +93,10 @@ impl Reader {
         }
         self.after = self.after.max(numbered.before + numbered.record.events);
         // What a child run has come to is its parent's from then on.
-        if matches!(&record, Record::Checkpoint(checkpoint) if checkpoint.end.is_some()) {
-            self.states
-                .retain(|namespace, _| namespace.is_empty() || *namespace != numbered.record.namespace);
+        let namespace = &numbered.record.namespace;
+        if matches!(&record, Record::Checkpoint(checkpoint) if checkpoint.end.is_some() && !namespace.is_empty())
+        {
+            self.states.remove(namespace);
         }
         Ok(lines)
     }

@@ -1,12 +1,11 @@
 //! Reading a run's history: checkpoints of all its namespaces and status records, in the order of their entries.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use graph_core::record::SignedRecord;
 use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
+use super::cursor::{Cursor, Heads};
 use super::read::{limit, number, with_values};
-use super::store::SqliteStore;
+use super::store::{Database, SqliteStore};
 use super::{row, sql};
 use crate::bounds::Page;
 use crate::error::ReadError;
@@ -19,8 +18,33 @@ impl SqliteStore {
         after: u64,
         most: usize,
     ) -> Result<Vec<Numbered>, ReadError> {
+        let mut database = self.lock();
+        let Database { connection, cursors, .. } = &mut *database;
+        let mut read = || {
+            // Asked first: what another connection writes after this is not in what is remembered.
+            let version = connection.prepare_cached(sql::DATA_VERSION)?.query_row([], |row| row.get(0))?;
+            cursors.refresh(version);
+            let mut cursor = match cursors.take(run, after) {
+                Some(cursor) => cursor,
+                None => find(connection, run, after)?,
+            };
+            let found = history(connection, run, after, most, &mut cursor)?;
+            let last = found.last();
+            let reached = last.map_or(after, |last| last.before.saturating_add(last.record.events));
+            cursors.put(run, reached, cursor);
+            Ok(found)
+        };
+        read().map_err(|error| self.damaged(&database.connection, run, "", &error))
+    }
+
+    pub(super) fn read_status(&self, run: &str, before: u64) -> Result<Option<SignedRecord>, ReadError> {
         let database = self.lock();
-        history(&database.connection, run, after, most)
+        let read = |connection: &Connection| {
+            let mut statement = connection.prepare_cached(sql::STATUS_AT)?;
+            statement.query_row(params![run, number(before)], |row| row::history(run, row)).optional()
+        };
+        read(&database.connection)
+            .map(|found| found.map(|found| found.record))
             .map_err(|error| self.damaged(&database.connection, run, "", &error))
     }
 
@@ -55,37 +79,57 @@ pub(super) fn length(connection: &Connection, run: &str) -> SqlResult<i64> {
     Ok(length)
 }
 
-/// Reads the history in the order of its entries: of each namespace its next checkpoint waits, and the first of all of
-/// these comes next.
-fn history(connection: &Connection, run: &str, after: u64, most: usize) -> SqlResult<Vec<Numbered>> {
-    let mut statuses = connection.prepare_cached(sql::HISTORY_AFTER)?;
-    let mut statuses = statuses.query(params![run, number(after), limit(most)])?;
-    let mut status = statuses.next()?.map(|row| row::history(run, row)).transpose()?;
-    let mut heads = BinaryHeap::new();
+/// Finds the place of a number in the history of a run: of each namespace its next checkpoint waits.
+fn find(connection: &Connection, run: &str, after: u64) -> SqlResult<Cursor> {
+    let after = number(after);
+    // A status record holds its entries up to where the next one begins.
+    let status = connection
+        .prepare_cached(sql::LAST_STATUS_UP_TO)?
+        .query_row(params![run, after], |row| row.get(0))
+        .optional()?;
+    let mut heads = Heads::default();
     let mut from = String::new();
     while let Some(namespace) = namespace(connection, run, &from)? {
-        let head = first(connection, run, &namespace, number(after))?;
+        let head = first(connection, run, &namespace, after)?;
         // No name of a namespace has this character in it.
         from = format!("{namespace}\u{1}");
-        heads.extend(head.map(|(event, sequence)| Reverse((event, sequence, namespace))));
+        if let Some((event, sequence)) = head {
+            heads.add(namespace.into(), event, sequence);
+        }
     }
+    Ok(Cursor { heads, status: status.unwrap_or(0) })
+}
+
+/// Reads the history in the order of its entries: the first of all checkpoints and status records that wait comes next.
+fn history(
+    connection: &Connection,
+    run: &str,
+    after: u64,
+    most: usize,
+    cursor: &mut Cursor,
+) -> SqlResult<Vec<Numbered>> {
+    let mut statuses = connection.prepare_cached(sql::HISTORY_AFTER)?;
+    let mut statuses = statuses.query(params![run, number(after), limit(most), cursor.status])?;
+    let mut status = statuses.next()?.map(|row| row::history(run, row)).transpose()?;
+    let heads = &mut cursor.heads;
     let (mut found, mut page) = (Vec::new(), Page::of(most));
     while page.has_room() {
         let told = status.as_ref().map(|status| number(status.before));
-        let checkpoint_is_next =
-            heads.peek().is_some_and(|Reverse((event, ..))| told.is_none_or(|told| *event <= told));
+        let checkpoint_is_next = heads.first().is_some_and(|event| told.is_none_or(|told| event <= told));
         let next = if checkpoint_is_next {
-            let Some(Reverse((_, sequence, namespace))) = heads.pop() else { break };
+            let Some((namespace, sequence)) = heads.pop() else { break };
             let next = checkpoint(connection, run, &namespace, sequence)?;
-            let head = event_after(connection, run, &namespace, sequence)?;
-            heads.extend(head.map(|(event, sequence)| Reverse((event, sequence, namespace))));
+            if let Some((event, sequence)) = event_after(connection, run, &namespace, sequence)? {
+                heads.add(namespace, event, sequence);
+            }
             next
         } else {
             let Some(next) = status.take() else { break };
+            cursor.status = number(next.before);
             status = statuses.next()?.map(|row| row::history(run, row)).transpose()?;
             Some(next)
         };
-        if let Some(next) = next {
+        if let Some(next) = next.filter(|next| next.before.saturating_add(next.record.events) > after) {
             page.add(&next.record);
             found.push(next);
         }

@@ -1,6 +1,7 @@
 //! A store in one SQLite file.
 
 pub(crate) mod beside;
+mod cursor;
 mod fault;
 pub(crate) mod guard;
 mod history;

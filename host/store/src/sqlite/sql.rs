@@ -127,6 +127,22 @@ macro_rules! select_checkpoint {
     };
 }
 
+macro_rules! select_history {
+    () => {
+        concat!(
+            "SELECT ",
+            shorts!("h.", "kind", "sequence", "step"),
+            ", '' AS task, ",
+            shorts!("h.", "digest", "key", "signature"),
+            ", ",
+            long!("h.", "body"),
+            ", ",
+            shorts!("h.", "events", "namespace", "event"),
+            ", h.id FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1"
+        )
+    };
+}
+
 statements! {
     INSERT_RUN = concat!(
         "INSERT INTO runs (", run_columns!(), ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
@@ -212,10 +228,12 @@ statements! {
     /// The number of the last entry that a status record holds.
     LAST_EVENT_OF_HISTORY = "SELECT iif(octet_length(h.events) > 20, x'', h.event + h.events) FROM runs r JOIN history h ON h.run = r.id WHERE r.run_id = ?1 \
          ORDER BY h.event DESC LIMIT 1";
-    HISTORY_AFTER = concat!("SELECT ", shorts!("h.", "kind", "sequence", "step"), ", '' AS task, ",
-         shorts!("h.", "digest", "key", "signature"), ", ", long!("h.", "body"), ", ",
-         shorts!("h.", "events", "namespace", "event"), ", h.id FROM runs r JOIN history h ON h.run = r.id \
-         WHERE r.run_id = ?1 AND iif(octet_length(h.events) > 20, 1, h.event + h.events > ?2) ORDER BY h.event LIMIT ?3");
+    /// Where the newest status record up to a number begins.
+    LAST_STATUS_UP_TO = concat!("SELECT ", short!("h.", "event"), " FROM runs r JOIN history h ON h.run = r.id \
+         WHERE r.run_id = ?1 AND h.event <= ?2 ORDER BY h.event DESC LIMIT 1");
+    HISTORY_AFTER = concat!(select_history!(), " AND h.event >= ?4 \
+         AND iif(octet_length(h.events) > 20, 1, h.event + h.events > ?2) ORDER BY h.event LIMIT ?3");
+    STATUS_AT = concat!(select_history!(), " AND h.event = ?2");
 
     PUT_SNAPSHOT = "INSERT INTO snapshots (digest, text) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
     SNAPSHOT = concat!("SELECT ", long!("", "text"), " FROM snapshots WHERE digest = ?1");

@@ -10,6 +10,7 @@ use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecor
 use graph_core::time::Timestamp;
 use rusqlite::Connection;
 
+use super::cursor::Cursors;
 use super::fault;
 use super::guard::Meter;
 use super::known::Known;
@@ -47,16 +48,31 @@ pub(super) struct Database {
     /// What the connection is set to, once that is known.
     synchronous: Option<Synchronous>,
     pub(super) known: Known,
+    pub(super) cursors: Cursors,
     /// The number of a value up to which all are known to have places.
     pub(super) placed: i64,
+}
+
+impl Database {
+    /// Forgets what is remembered of a run that was removed or changed in another way than by a commit.
+    pub(super) fn forget(&mut self, run: &str) {
+        self.known.forget(run);
+        self.cursors.forget(run);
+    }
 }
 
 impl SqliteStore {
     /// Opens a file, conventionally `.ai/state/runs.db` in the project, and brings its tables up to date.
     pub fn open(file: &Path, options: Options) -> Result<Self, OpenError> {
         let Opened { connection, meter } = open::open(file, options)?;
-        let database =
-            Mutex::new(Database { connection, meter, synchronous: None, known: Known::default(), placed: 0 });
+        let database = Mutex::new(Database {
+            connection,
+            meter,
+            synchronous: None,
+            known: Known::default(),
+            cursors: Cursors::default(),
+            placed: 0,
+        });
         Ok(Self { shared: Arc::new(Shared { file: file.to_owned(), options, database }) })
     }
 
@@ -188,6 +204,10 @@ impl CheckpointStore for SqliteStore {
 
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
         self.read_history(run, after, limit)
+    }
+
+    fn status_at(&self, run: &str, before: u64) -> Result<Option<SignedRecord>, ReadError> {
+        self.read_status(run, before)
     }
 
     fn history_length(&self, run: &str) -> Result<u64, ReadError> {

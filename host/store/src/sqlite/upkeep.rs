@@ -146,7 +146,7 @@ impl SqliteStore {
         }
         values::place(connection).map_err(failed)?;
         write.commit().map_err(failed)?;
-        database.known.forget(run);
+        database.forget(run);
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl SqliteStore {
             write.commit().map(|()| Some(freed))
         };
         let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error))?;
-        database.known.forget(run);
+        database.forget(run);
         removed.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })
     }
 
@@ -176,7 +176,7 @@ impl SqliteStore {
     ) -> Result<Freed, RemoveError> {
         // The run is held: nobody writes between this and what follows.
         let kept = self.read_values(run, namespace, cut.channels)?;
-        let database = self.writer(Synchronous::Full)?;
+        let mut database = self.writer(Synchronous::Full)?;
         let connection = &database.connection;
         let remove = || {
             let write = Write::begin(connection)?;
@@ -216,8 +216,9 @@ impl SqliteStore {
                 bytes: before.bytes.saturating_sub(after.bytes),
             }))
         };
-        let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error))?;
-        removed.ok_or_else(|| RemoveError::NoCheckpoint {
+        let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error));
+        database.forget(run);
+        removed?.ok_or_else(|| RemoveError::NoCheckpoint {
             run: run.to_owned(),
             namespace: namespace.to_owned(),
             sequence: cut.first,

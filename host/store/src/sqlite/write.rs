@@ -65,7 +65,7 @@ impl SqliteStore {
     ) -> Result<(), CommitError> {
         plan::check_update(run, update)?;
         let mut database = self.writer(synchronous)?;
-        let Database { connection, known, placed, .. } = &mut *database;
+        let Database { connection, known, cursors, placed, .. } = &mut *database;
         let connection = &*connection;
         let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
@@ -92,6 +92,7 @@ impl SqliteStore {
         let now_placed = values::place_many(connection, *placed, last).map_err(failed)?;
         write.commit().map_err(failed)?;
         *placed = now_placed;
+        cursors.committed(run, entries, &plans);
         known.committed(run, id, (added > 0).then(|| entries.saturating_add(added)), &plans);
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! That a commit costs what it adds, however long the run is.
 
-use rusqlite::Connection;
+use graph_core::record::RecordKind;
+use rusqlite::{Connection, StatementStatus};
 
-use super::super::sql;
+use super::super::{SqliteStore, sql};
 use super::Place;
-use crate::conformance::sample::{checkpoint, commit, owner, run, segment, task, whole};
+use crate::conformance::sample::{checkpoint, commit, owner, run, segment, status, task, whole, within};
 use crate::store::{At, CheckpointStore, Upkeep as _, Wanted};
 
 /// How the statements that a long run meets find their rows: by nothing less than this.
@@ -94,7 +95,7 @@ fn step_100_000_of_an_append_loop_writes_what_step_1_writes() {
 }
 
 /// How many values have no place yet.
-fn unplaced(store: &crate::SqliteStore) -> i64 {
+fn unplaced(store: &SqliteStore) -> i64 {
     let database = store.lock();
     let query = "SELECT (SELECT ifnull(max(id), 0) FROM channel_values) - last FROM placed";
     database.connection.query_row(query, [], |row| row.get(0)).unwrap()
@@ -164,4 +165,131 @@ fn what_a_batch_voids_is_not_written() {
     commit(&store, "r", &tasks.chain([checkpoint("r", 1, vec![])]).collect::<Vec<_>>());
     // The run's row and the checkpoint.
     assert_eq!(changes() - before, 2);
+}
+
+/// The instructions of SQLite's machine that the statements of a store have taken since it was opened.
+fn instructions(store: &SqliteStore) -> u64 {
+    let database = store.lock();
+    let taken = |text: &str| {
+        let statement = database.connection.prepare_cached(text).unwrap();
+        u64::try_from(statement.get_status(StatementStatus::VmStep)).unwrap()
+    };
+    sql::ALL.iter().map(|(_, text)| taken(text)).sum()
+}
+
+/// A run with so many child runs, each of which ends after three checkpoints and has paused once.
+fn with_children(place: &Place, count: u64) -> SqliteStore {
+    let store = place.store();
+    store.create_run(&run("r")).unwrap();
+    commit(&store, "r", &[checkpoint("r", 0, vec![])]);
+    for number in 0..count {
+        let child = |record| within(&format!("1.{number}"), record);
+        let records = [
+            child(checkpoint("r", 0, vec![])),
+            child(checkpoint("r", 1, vec![])),
+            child(status("r", 1, "interrupted")),
+            child(checkpoint("r", 2, vec![])),
+        ];
+        commit(&store, "r", &records);
+    }
+    commit(&store, "r", &[checkpoint("r", 1, vec![])]);
+    store
+}
+
+/// Reads a history page by page, from the beginning or from where a reader is. Gives how many records there are.
+fn read_on(store: &SqliteStore, after: &mut u64) -> usize {
+    let mut count = 0;
+    loop {
+        let page = store.history("r", *after, 64).unwrap();
+        let Some(last) = page.last() else { return count };
+        *after = last.before + last.record.events;
+        count += page.len();
+    }
+}
+
+#[test]
+fn a_history_costs_what_its_records_cost_however_many_child_runs_there_are() {
+    let cost = |count: u64| {
+        let place = Place::new();
+        drop(with_children(&place, count));
+        let reader = place.reader();
+        let before = instructions(&reader);
+        assert_eq!(read_on(&reader, &mut 0) as u64, 4 * count + 2);
+        instructions(&reader) - before
+    };
+    let (few, many) = (cost(100), cost(2_000));
+    assert!(few > 100 * 20, "{few}");
+    assert!(many <= few * 22, "{few} instructions with 100 child runs, {many} with 2,000");
+}
+
+#[test]
+fn a_pause_is_found_without_the_other_child_runs() {
+    let cost = |count: u64| {
+        let place = Place::new();
+        let store = with_children(&place, count);
+        let history = store.history("r", 0, 100_000).unwrap();
+        let before = instructions(&store);
+        let pauses = history.iter().filter(|told| told.record.kind == RecordKind::Status);
+        let read = pauses
+            .map(|told| assert_eq!(store.status_at("r", told.before).unwrap(), Some(told.record.clone())));
+        assert_eq!(read.count() as u64, count);
+        assert_eq!(store.status_at("r", 0).unwrap(), None, "a checkpoint is no pause");
+        instructions(&store) - before
+    };
+    let (few, many) = (cost(50), cost(1_000));
+    assert!(few > 50 * 10, "{few}");
+    assert!(many <= few * 22, "{few} instructions with 50 child runs, {many} with 1,000");
+}
+
+#[test]
+fn two_readers_follow_a_run_at_the_cost_of_what_is_new() {
+    let cost = |count: u64| {
+        let place = Place::new();
+        let store = with_children(&place, count);
+        let (mut one, mut other) = (0, 0);
+        read_on(&store, &mut one);
+        read_on(&store, &mut other);
+        let before = instructions(&store);
+        for number in 0..count {
+            let child = |record| within(&format!("2.{number}"), record);
+            commit(&store, "r", &[child(checkpoint("r", 0, vec![])), child(checkpoint("r", 1, vec![]))]);
+            commit(&store, "r", &[child(status("r", 1, "interrupted"))]);
+            assert_eq!(read_on(&store, &mut one), 3);
+            assert_eq!(read_on(&store, &mut other), 3);
+        }
+        assert_eq!(one, store.history_length("r").unwrap());
+        instructions(&store) - before
+    };
+    let (few, many) = (cost(50), cost(1_000));
+    assert!(few > 50 * 100, "{few}");
+    assert!(many <= few * 22, "{few} instructions with 50 child runs, {many} with 1,000");
+}
+
+#[test]
+fn a_reader_sees_what_others_write_and_what_goes() {
+    let place = Place::new();
+    let (store, other) = (with_children(&place, 3), place.store());
+    let all = |store: &SqliteStore| store.history("r", 0, 1_000).unwrap();
+    let mut after = 0;
+    read_on(&store, &mut after);
+    // Another process, then this one, then both.
+    for (number, writers) in
+        [vec![&other], vec![&store], vec![&store, &other], vec![&other, &store]].iter().enumerate()
+    {
+        for (place, writer) in writers.iter().enumerate() {
+            let child = |record| within(&format!("{}.{place}", number + 7), record);
+            commit(*writer, "r", &[child(checkpoint("r", 0, vec![])), child(status("r", 0, "interrupted"))]);
+        }
+        let expected: Vec<_> = all(&other).into_iter().filter(|told| told.before >= after).collect();
+        assert_eq!(expected.len(), 2 * writers.len());
+        assert_eq!(store.history("r", after, 1_000).unwrap(), expected);
+        read_on(&store, &mut after);
+    }
+    let guard = store.acquire("r", &owner(1)).unwrap();
+    store.remove_run(&guard).unwrap();
+    assert_eq!(store.history("r", 0, 10).unwrap(), []);
+    drop(guard);
+    store.create_run(&run("r")).unwrap();
+    commit(&store, "r", &[checkpoint("r", 0, vec![])]);
+    assert_eq!(all(&store).len(), 1);
 }
