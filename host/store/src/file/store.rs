@@ -41,6 +41,8 @@ const LOGS: usize = 16;
 pub struct FileStore {
     folder: PathBuf,
     logs: Arc<Mutex<HashMap<String, Log>>>,
+    /// The folders of runs as they were found last: to look each run up in the folder of all would cost their number.
+    found: Arc<Mutex<HashMap<String, Place>>>,
     listener: Option<Listener>,
 }
 
@@ -65,7 +67,7 @@ pub(super) struct FolderLock {
 impl FileStore {
     /// A store in a folder, conventionally `.ai/state/files` in the project. Nothing is made before something is kept.
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), logs: Arc::default(), listener: None }
+        Self { folder: folder.to_owned(), logs: Arc::default(), found: Arc::default(), listener: None }
     }
 
     /// Tells a listener of commits, once they are there.
@@ -122,6 +124,8 @@ impl FileStore {
         };
         let mut places = Vec::new();
         for entry in entries {
+            #[cfg(test)]
+            tests::LOOKED_AT.set(tests::LOOKED_AT.get() + 1);
             let entry = entry.map_err(|error| fault(&folder, &error))?;
             let name = entry.file_name();
             // What has another name was not put there by a store.
@@ -143,7 +147,24 @@ impl FileStore {
     }
 
     pub(super) fn place(&self, run: &str) -> Result<Option<Place>, StorageError> {
-        Ok(self.places()?.into_iter().find(|place| place.run == run))
+        format::check(&self.folder)?;
+        let known = self.found().get(run).cloned();
+        // A folder is of the run in its name for as long as it is there.
+        if let Some(place) = known.filter(|place| place.folder.symlink_metadata().is_ok()) {
+            return Ok(Some(place));
+        }
+        let mut found = HashMap::new();
+        for place in self.places()? {
+            // The first one counts.
+            found.entry(place.run.clone()).or_insert(place);
+        }
+        let place = found.get(run).cloned();
+        *self.found() = found;
+        Ok(place)
+    }
+
+    fn found(&self) -> MutexGuard<'_, HashMap<String, Place>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at a run as it is now; `None` if there is no such run.
@@ -593,5 +614,15 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
         Ok(folder) => folder.sync_all(),
         // Some systems do not open folders; the file itself is on the disk.
         Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How many entries of folders of runs this thread has looked at.
+        pub(in super::super) static LOOKED_AT: Cell<u64> = const { Cell::new(0) };
     }
 }

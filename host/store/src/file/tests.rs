@@ -10,6 +10,7 @@ use graph_core::record::ErrorCode;
 use tempfile::TempDir;
 
 use super::FileStore;
+use super::store::tests::LOOKED_AT;
 use crate::conformance::Subject;
 use crate::conformance::sample::{checkpoint, commit, owner, run, update, whole};
 use crate::error::{CommitError, ReadError, StorageError};
@@ -257,4 +258,46 @@ mod memory {
             assert!(*long < short + SLACK, "{short} bytes for 500 steps, {long} for 20,000");
         }
     }
+}
+
+#[test]
+fn each_of_many_runs_is_found_without_the_others() {
+    let cost = |count: u64| {
+        let place = Place::new();
+        let ids: Vec<String> = (0..count).map(|number| format!("r{number}")).collect();
+        for id in &ids {
+            place.store().create_run(&run(id)).unwrap();
+            commit(&place.store(), id, &[checkpoint(id, 0, vec![whole("a", 0, "1")])]);
+        }
+        let store = place.store();
+        LOOKED_AT.set(0);
+        let names: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let guards: Vec<_> =
+            store.acquire_all(&names, &owner(1)).into_iter().collect::<Result<_, _>>().unwrap();
+        for id in &ids {
+            assert_eq!(store.holder(id).unwrap(), Holder::Known(owner(1)));
+            assert!(store.checkpoint(id, "", At::Latest).unwrap().is_some());
+        }
+        assert_eq!(store.remove_runs(&guards).unwrap().len() as u64, count);
+        LOOKED_AT.get()
+    };
+    assert_eq!((cost(20), cost(200)), (20, 200));
+}
+
+#[test]
+fn a_run_that_another_process_has_made_anew_is_found_where_it_is() {
+    let place = Place::filled(3);
+    let (store, other) = (place.store(), place.store());
+    assert!(store.checkpoint("r", "", At::Sequence(2)).unwrap().is_some());
+    other.create_run(&run("s")).unwrap();
+    assert!(store.run("s").unwrap().is_some());
+    let guard = other.acquire("r", &owner(1)).unwrap();
+    other.remove_run(&guard).unwrap();
+    drop(guard);
+    assert_eq!(store.lock_file("r"), None);
+    assert!(store.acquire("r", &owner(2)).is_err());
+    other.create_run(&run("r")).unwrap();
+    assert!(store.lock_file("r").unwrap().ends_with("0000000003-r/lock"));
+    assert_eq!(store.holder("r").unwrap(), Holder::Nobody);
+    drop(store.acquire("r", &owner(2)).unwrap());
 }
