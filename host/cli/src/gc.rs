@@ -20,6 +20,9 @@ use crate::runs;
 use crate::stopped;
 use crate::thread::Thread;
 
+/// So many runs are held and removed together. Each is held by an open file, of which a process may have a thousand.
+const TOGETHER: usize = 128;
+
 /// What is to go. Runs that somebody holds stay, whatever is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policy {
@@ -57,6 +60,17 @@ pub struct Removed {
     pub status: Status,
     /// When it last changed.
     pub updated_at: String,
+}
+
+impl From<&RunRow> for Removed {
+    fn from(row: &RunRow) -> Self {
+        Self {
+            run_id: row.run_id.clone(),
+            graph: row.graph_id.clone(),
+            status: row.status,
+            updated_at: row.updated_at.to_string(),
+        }
+    }
 }
 
 /// A run whose first checkpoints were removed.
@@ -122,12 +136,15 @@ pub fn collect(store: &dyn Upkeep, project: &Path, policy: Policy, home: &Home) 
             }
         }
     }
-    let mut gone = BTreeSet::new();
-    for row in rows.iter().filter(|row| doomed.contains(row.run_id.as_str())) {
-        if remove(store, project, home, row, policy, &mut report)? {
-            gone.insert(row.run_id.clone());
+    let doomed: Vec<&RunRow> = rows.iter().filter(|row| doomed.contains(row.run_id.as_str())).collect();
+    for rows in doomed.chunks(TOGETHER) {
+        if policy.dry_run {
+            would_remove(store, rows, &mut report)?;
+        } else {
+            remove(store, project, home, rows, &mut report)?;
         }
     }
+    let gone = report.removed.iter().map(|removed| removed.run_id.clone()).collect();
     if let Some(which) = policy.cache {
         let expired = (which == Cached::Expired).then(now);
         let freed =
@@ -168,49 +185,58 @@ fn doomed(rows: &[RunRow], policy: Policy, now: Timestamp) -> BTreeSet<&str> {
     doomed
 }
 
+/// Says which of these runs would go.
+fn would_remove(store: &dyn Upkeep, rows: &[&RunRow], report: &mut Report) -> Result<()> {
+    for row in rows {
+        if store.holder(&row.run_id)? == Holder::Nobody {
+            report.removed.push(Removed::from(*row));
+        } else {
+            report.left.push(format!("run {} is held by a process", row.run_id));
+        }
+    }
+    Ok(())
+}
+
+/// Removes runs. All of them are held until the last one is gone.
 fn remove(
     store: &dyn Upkeep,
     project: &Path,
     home: &Home,
-    row: &RunRow,
-    policy: Policy,
+    rows: &[&RunRow],
     report: &mut Report,
-) -> Result<bool> {
-    let run = &row.run_id;
-    if policy.dry_run {
-        if store.holder(run)? != Holder::Nobody {
-            report.left.push(format!("run {run} is held by a process"));
-            return Ok(false);
-        }
-    } else {
-        let guard = match store.acquire(run, &runs::this_process()) {
+) -> Result<()> {
+    let names: Vec<&str> = rows.iter().map(|row| row.run_id.as_str()).collect();
+    let (mut going, mut guards, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for (row, taken) in rows.iter().zip(store.acquire_all(&names, &runs::this_process())) {
+        let run = &row.run_id;
+        let guard = match taken {
             Ok(guard) => guard,
             Err(graph_store::AcquireError::Held { .. }) => {
                 report.left.push(format!("run {run} is held by a process"));
-                return Ok(false);
+                continue;
             }
-            Err(graph_store::AcquireError::NotFound { .. }) => return Ok(false),
+            Err(graph_store::AcquireError::NotFound { .. }) => continue,
             Err(error) => return Err(error.into()),
         };
         // Somebody may have gone on with it since it was listed.
-        let now = runs::find(store, run)?;
-        if now != *row {
+        if store.listed_run(run)?.as_ref() != Some(*row) {
             report.left.push(format!("run {run} has changed meanwhile"));
-            return Ok(false);
+            continue;
         }
-        let note = stopped::file(home, store, run)?;
-        report.bytes = report.bytes.saturating_add(store.remove_run(&guard)?.bytes);
-        stopped::forget(note);
-        Thread::of(project, run).remove();
+        notes.push(stopped::file(home, store, run)?);
+        guards.push(guard);
+        going.push(*row);
+    }
+    // What lies beside a run goes before it: where this process ends in between, the run is still there to be removed.
+    for row in &going {
+        Thread::of(project, &row.run_id).remove();
         projection::remove(project, row);
     }
-    report.removed.push(Removed {
-        run_id: run.clone(),
-        graph: row.graph_id.clone(),
-        status: row.status,
-        updated_at: row.updated_at.to_string(),
-    });
-    Ok(true)
+    let freed = store.remove_runs(&guards)?;
+    report.bytes = freed.iter().map(|freed| freed.bytes).fold(report.bytes, u64::saturating_add);
+    notes.into_iter().for_each(stopped::forget);
+    report.removed.extend(going.into_iter().map(Removed::from));
+    Ok(())
 }
 
 /// Removes all but the newest checkpoints of a run that has ended, in each of its namespaces.

@@ -197,6 +197,19 @@ pub trait Upkeep: CheckpointStore {
     /// that it has left for them.
     fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError>;
 
+    /// Takes several runs for this process, each as [`CheckpointStore::acquire`] does, and gives what has come of each, in
+    /// order.
+    fn acquire_all(&self, runs: &[&str], owner: &Owner) -> Vec<Result<RunGuard, AcquireError>> {
+        runs.iter().map(|run| self.acquire(run, owner)).collect()
+    }
+
+    /// Removes several runs, each as [`Self::remove_run`] does and each as a whole, and gives what each has taken up, in order.
+    /// They go in that order and in few transactions, none of which is without bounds: after an error, or the end of this
+    /// process, the first ones are gone and the others are as they were.
+    fn remove_runs(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
+        guards.iter().map(|guard| self.remove_run(guard)).collect()
+    }
+
     /// Removes the checkpoints of a namespace before one of them, in one transaction with the note that says so.
     fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError>;
 

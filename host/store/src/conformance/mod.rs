@@ -38,7 +38,8 @@ pub trait UpkeepSubject {
 macro_rules! upkeep_conformance {
     ($fresh:expr) => {
         $crate::upkeep_conformance!(@ $fresh, upkeep: a_cut_history_keeps_what_the_rest_needs a_cut_that_cannot_be_made_changes_nothing
-            a_pause_outlives_the_checkpoint_that_it_was_under a_removed_run_is_gone a_run_is_taken_over_whole_or_not_at_all
+            a_pause_outlives_the_checkpoint_that_it_was_under a_removed_run_is_gone
+            runs_go_together_and_each_is_held a_run_is_taken_over_whole_or_not_at_all
             a_long_run_is_taken_over_piece_by_piece
             texts_are_removed_unless_somebody_has_changed_something;
             results: expired_results_are_removed);

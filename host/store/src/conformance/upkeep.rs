@@ -8,7 +8,7 @@ use super::sample::{
     within,
 };
 
-use crate::error::{CommitError, CreateRunError, ImportError, ReadError, RemoveError};
+use crate::error::{AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError};
 use crate::store::{At, CheckpointStore, Holder, Numbered, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
@@ -267,4 +267,35 @@ pub fn texts_are_removed_unless_somebody_has_changed_something(fresh: FreshUpkee
     let freed = one.remove_snapshots(&[digest("a"), digest("c"), digest("d")], mark).unwrap().unwrap();
     assert_eq!((freed.records, freed.bytes), (2, 2));
     assert_eq!(two.snapshots().unwrap(), [digest("b")]);
+}
+
+pub fn runs_go_together_and_each_is_held(fresh: FreshUpkeep<'_>) {
+    let subject = fresh();
+    let (store, other) = (subject.open(), subject.open());
+    for id in ["a", "b", "c"] {
+        store.create_run(&run(id)).unwrap();
+        commit(&*store, id, &[checkpoint(id, 0, vec![whole("log", 0, "[]")]), task(id, 0, "t", "x")]);
+    }
+    let held = other.acquire("b", &owner(2)).unwrap();
+    let mut taken = store.acquire_all(&["a", "b", "nobody", "c"], &owner(1));
+    assert!(matches!(&taken[1], Err(AcquireError::Held { run, .. }) if run == "b"));
+    assert!(matches!(&taken[2], Err(AcquireError::NotFound { run }) if run == "nobody"));
+    taken.retain(Result::is_ok);
+    let guards: Vec<_> = taken.into_iter().map(Result::unwrap).collect();
+    assert_eq!(guards.iter().map(crate::store::RunGuard::run).collect::<Vec<_>>(), ["a", "c"]);
+    for id in ["a", "c"] {
+        assert!(matches!(other.acquire(id, &owner(3)), Err(AcquireError::Held { .. })));
+        assert_eq!(other.holder(id).unwrap(), Holder::Known(owner(1)));
+    }
+    let freed = store.remove_runs(&guards).unwrap();
+    assert_eq!(freed.len(), 2);
+    assert!(freed.iter().all(|freed| freed.records > 0 && freed.bytes > 0), "{freed:?}");
+    drop(guards);
+    let left = subject.open();
+    assert_eq!((left.run("a").unwrap(), left.run("c").unwrap()), (None, None));
+    assert_eq!(left.checkpoints("b", "", None, 10).unwrap().len(), 1);
+    assert_eq!(left.holder("b").unwrap(), Holder::Known(owner(2)));
+    drop(held);
+    assert_eq!(left.holder("b").unwrap(), Holder::Nobody);
+    assert_eq!(left.remove_runs(&[]).unwrap(), []);
 }

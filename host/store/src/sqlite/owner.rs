@@ -30,22 +30,49 @@ impl SqliteStore {
     }
 
     pub(super) fn take(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
+        let not_found = || AcquireError::NotFound { run: run.to_owned() };
+        self.take_all(&[run], owner).pop().unwrap_or_else(|| Err(not_found()))
+    }
+
+    /// Takes runs: first the lock of each, then all say in one transaction who has them.
+    pub(super) fn take_all(&self, runs: &[&str], owner: &Owner) -> Vec<Result<RunGuard, AcquireError>> {
+        let locked: Vec<_> = runs.iter().map(|run| self.lock_run(run)).collect();
+        let taken: Vec<_> =
+            runs.iter().zip(&locked).filter_map(|(run, lock)| Some((*run, lock.as_ref().ok()?.0))).collect();
+        let abandoned = match self.writer(Synchronous::Normal) {
+            Ok(_) if taken.is_empty() => Ok(Vec::new()),
+            Ok(database) => {
+                put_owners(&database.connection, &taken, owner).map_err(|error| self.fault(&error))
+            }
+            Err(error) => Err(error),
+        };
+        let mut abandoned = abandoned.map(Vec::into_iter);
+        let guard = |(run, lock): (&&str, Result<(i64, RunLock), AcquireError>)| {
+            let (id, lock) = lock?;
+            let before = match &mut abandoned {
+                Ok(abandoned) => abandoned.next().flatten(),
+                Err(error) => return Err(error.clone().into()),
+            };
+            Ok(RunGuard::new(
+                run,
+                before,
+                Held { store: self.clone(), id, owner: owner.clone(), _lock: lock },
+            ))
+        };
+        runs.iter().zip(locked).map(guard).collect()
+    }
+
+    /// Takes the lock of a run, and gives the run's number.
+    fn lock_run(&self, run: &str) -> Result<(i64, RunLock), AcquireError> {
         let id = self.key(run)?.ok_or_else(|| AcquireError::NotFound { run: run.to_owned() })?;
         // A file opened for reading only shall not get a lock beside it.
         drop(self.writer(Synchronous::Normal)?);
         let file = self.lock_path(run);
-        let lock = match RunLock::try_take(&file) {
-            Ok(Some(lock)) => lock,
-            Ok(None) => {
-                return Err(AcquireError::Held { run: run.to_owned(), holder: self.owner_soon(run)? });
-            }
-            Err(error) => return Err(AcquireError::Lock { file, reason: error.to_string() }),
-        };
-        let abandoned = {
-            let database = self.writer(Synchronous::Normal)?;
-            put_owner(&database.connection, run, id, owner).map_err(|error| self.fault(&error))?
-        };
-        Ok(RunGuard::new(run, abandoned, Held { store: self.clone(), id, _lock: lock }))
+        match RunLock::try_take(&file) {
+            Ok(Some(lock)) => Ok((id, lock)),
+            Ok(None) => Err(AcquireError::Held { run: run.to_owned(), holder: self.owner_soon(run)? }),
+            Err(error) => Err(AcquireError::Lock { file, reason: error.to_string() }),
+        }
     }
 
     pub(super) fn read_holder(&self, run: &str) -> Result<Holder, ReadError> {
@@ -85,12 +112,23 @@ fn read_owner(connection: &Connection, run: &str) -> rusqlite::Result<Option<Own
     connection.prepare_cached(sql::OWNER)?.query_row([run], row::owner).optional()
 }
 
-/// Says who has the run, and gives who said so before and never took it back.
-fn put_owner(connection: &Connection, run: &str, id: i64, owner: &Owner) -> rusqlite::Result<Option<Owner>> {
+fn since(owner: &Owner) -> i64 {
+    i64::try_from(owner.since.0).unwrap_or(i64::MAX)
+}
+
+/// Says who has these runs, and gives for each who said so before and never took it back.
+fn put_owners(
+    connection: &Connection,
+    runs: &[(&str, i64)],
+    owner: &Owner,
+) -> rusqlite::Result<Vec<Option<Owner>>> {
     let write = Write::begin(connection)?;
-    let before = read_owner(connection, run)?;
-    let since = i64::try_from(owner.since.0).unwrap_or(i64::MAX);
-    connection.prepare_cached(sql::PUT_OWNER)?.execute(params![id, owner.pid, owner.host, since])?;
+    let since = since(owner);
+    let mut before = Vec::with_capacity(runs.len());
+    for (run, id) in runs {
+        before.push(read_owner(connection, run)?);
+        connection.prepare_cached(sql::PUT_OWNER)?.execute(params![id, owner.pid, owner.host, since])?;
+    }
     write.commit()?;
     Ok(before)
 }
@@ -99,17 +137,25 @@ fn put_owner(connection: &Connection, run: &str, id: i64, owner: &Owner) -> rusq
 struct Held {
     store: SqliteStore,
     id: i64,
+    owner: Owner,
     _lock: RunLock,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // A row that stays names a process that is gone; the lock is what counts, and it goes in any case.
+        // A row that stays names a process that is gone; the lock is what counts, and it goes in any case. The row of a run
+        // that is gone went with it, and one under its number since then is another owner's.
         if let Ok(database) = self.store.writer(Synchronous::Normal) {
-            let _ = database
-                .connection
-                .prepare_cached(sql::REMOVE_OWNER)
-                .and_then(|mut remove| remove.execute([self.id]));
+            let connection = &database.connection;
+            let said = || {
+                let params = params![self.id, self.owner.pid, self.owner.host, since(&self.owner)];
+                connection.prepare_cached(sql::OWNS)?.query_row(params, |_| Ok(())).optional()
+            };
+            if said().is_ok_and(|said| said.is_some()) {
+                let _ = connection
+                    .prepare_cached(sql::REMOVE_OWNER)
+                    .and_then(|mut remove| remove.execute([self.id]));
+            }
         }
     }
 }

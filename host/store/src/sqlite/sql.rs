@@ -254,5 +254,6 @@ statements! {
          pid = excluded.pid, host = excluded.host, since = excluded.since";
     OWNER = concat!("SELECT ", shorts!("o.", "pid", "host", "since"), ", o.run FROM runs r JOIN owners o ON o.run = r.id \
          WHERE r.run_id = ?1");
+    OWNS = "SELECT 1 FROM owners WHERE run = ?1 AND pid = ?2 AND host = ?3 AND since = ?4";
     REMOVE_OWNER = "DELETE FROM owners WHERE run = ?1";
 }

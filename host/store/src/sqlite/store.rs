@@ -275,7 +275,20 @@ impl Upkeep for SqliteStore {
     }
 
     fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
-        self.remove_all(guard.run())
+        let freed = self.remove_all(&[guard.run()])?;
+        Ok(freed.into_iter().fold(Freed::default(), |mut all, freed| {
+            all += freed;
+            all
+        }))
+    }
+
+    fn acquire_all(&self, runs: &[&str], owner: &Owner) -> Vec<Result<RunGuard, AcquireError>> {
+        self.take_all(runs, owner)
+    }
+
+    fn remove_runs(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
+        let runs: Vec<&str> = guards.iter().map(RunGuard::run).collect();
+        self.remove_all(&runs)
     }
 
     fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {

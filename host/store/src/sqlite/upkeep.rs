@@ -42,6 +42,10 @@ mod whole {
     pub(super) const REMOVE_RUN: &str = "DELETE FROM runs WHERE id = ?1";
 }
 
+/// What a transaction frees before it ends, in bytes: until it does, all of it stands in the log as well, and others that
+/// write have to wait.
+const FREED_AT_ONCE: u64 = 64 << 20;
+
 fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
@@ -150,22 +154,21 @@ impl SqliteStore {
         Ok(())
     }
 
-    pub(super) fn remove_all(&self, run: &str) -> Result<Freed, RemoveError> {
+    /// Removes runs with everything that belongs to them alone, in transactions that end once they have freed enough.
+    pub(super) fn remove_all(&self, runs: &[&str]) -> Result<Vec<Freed>, RemoveError> {
         let mut database = self.writer(Synchronous::Full)?;
-        let connection = &database.connection;
-        let remove = || {
-            let write = Write::begin(connection)?;
-            let Some(id) = key(connection, run)? else { return Ok(None) };
-            let freed = size(connection, id)?;
-            values::place(connection)?;
-            connection.prepare_cached(whole::REMOVE_VALUES_OF_RUN)?.execute([id])?;
-            values::settle(connection)?;
-            connection.prepare_cached(whole::REMOVE_RUN)?.execute([id])?;
-            write.commit().map(|()| Some(freed))
-        };
-        let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error))?;
-        database.forget(run);
-        removed.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })
+        let mut freed = Vec::with_capacity(runs.len());
+        while let Some(rest) = runs.get(freed.len()..).filter(|rest| !rest.is_empty()) {
+            let removed = remove_some(&database.connection, rest);
+            // What is remembered of a run that stays after all is found out again.
+            rest.iter().for_each(|run| database.forget(run));
+            match removed {
+                Ok(removed) => freed.extend(removed),
+                Err(Stop::Refused(refused)) => return Err(refused),
+                Err(Stop::Failed(error)) => return Err(self.fault(&error).into()),
+            }
+        }
+        Ok(freed)
     }
 
     pub(super) fn cut_history(
@@ -262,6 +265,30 @@ impl SqliteStore {
         };
         compact().map_err(|error| self.fault(&error))
     }
+}
+
+/// Removes the first of these runs in one transaction: at least one, and no more once they come to [`FREED_AT_ONCE`].
+fn remove_some(connection: &Connection, runs: &[&str]) -> Result<Vec<Freed>, Stop<RemoveError>> {
+    let write = Write::begin(connection)?;
+    let (mut removed, mut bytes) = (Vec::new(), 0_u64);
+    // The values of all of them are found by their places, and nothing is added before the end.
+    values::place(connection)?;
+    for run in runs {
+        let Some(id) = key(connection, run)? else {
+            return Err(Stop::Refused(RemoveError::NotFound { run: (*run).to_owned() }));
+        };
+        let freed = size(connection, id)?;
+        connection.prepare_cached(whole::REMOVE_VALUES_OF_RUN)?.execute([id])?;
+        connection.prepare_cached(whole::REMOVE_RUN)?.execute([id])?;
+        removed.push(freed);
+        bytes = bytes.saturating_add(freed.bytes);
+        if bytes >= FREED_AT_ONCE {
+            break;
+        }
+    }
+    values::settle(connection)?;
+    write.commit()?;
+    Ok(removed)
 }
 
 fn mark(connection: &Connection) -> SqlResult<Mark> {

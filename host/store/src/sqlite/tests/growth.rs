@@ -1,5 +1,8 @@
 //! That a commit costs what it adds, however long the run is.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use graph_core::record::RecordKind;
 use rusqlite::{Connection, StatementStatus};
 
@@ -292,4 +295,39 @@ fn a_reader_sees_what_others_write_and_what_goes() {
     store.create_run(&run("r")).unwrap();
     commit(&store, "r", &[checkpoint("r", 0, vec![])]);
     assert_eq!(all(&store).len(), 1);
+}
+
+#[test]
+fn runs_that_go_together_go_in_few_transactions() {
+    let commits = |count: u64, size: usize| {
+        let place = Place::new();
+        let store = place.store();
+        let ids: Vec<String> = (0..count).map(|number| format!("r{number}")).collect();
+        for id in &ids {
+            store.create_run(&run(id)).unwrap();
+            commit(
+                &store,
+                id,
+                &[checkpoint(id, 0, vec![whole("a", 0, &format!("\"{}\"", "x".repeat(size)))])],
+            );
+        }
+        let counted = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&counted);
+        let count_one = move || counter.fetch_add(1, Ordering::Relaxed) == u64::MAX;
+        store.lock().connection.commit_hook(Some(count_one)).unwrap();
+        let names: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let guards: Vec<_> =
+            store.acquire_all(&names, &owner(1)).into_iter().collect::<Result<_, _>>().unwrap();
+        let freed = store.remove_runs(&guards).unwrap();
+        assert!(freed.iter().all(|freed| freed.records == 1 && freed.bytes > size as u64));
+        assert_eq!(freed.len() as u64, count);
+        drop(guards);
+        assert_eq!(store.list(&Default::default()).unwrap().rows, []);
+        assert_eq!(unplaced(&store), 0);
+        counted.load(Ordering::Relaxed)
+    };
+    // One says who has them and one removes them; what is given back is gone.
+    assert_eq!(commits(1, 10), commits(100, 10));
+    // No transaction frees much more than 64 MiB.
+    assert_eq!(commits(10, 15 << 20), commits(100, 10) + 1);
 }
