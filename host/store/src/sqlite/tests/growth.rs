@@ -232,10 +232,12 @@ fn a_pause_is_found_without_the_other_child_runs() {
         let store = with_children(&place, count);
         let history = store.history("r", 0, 100_000).unwrap();
         let before = instructions(&store);
-        let pauses = history.iter().filter(|told| told.record.kind == RecordKind::Status);
-        let read = pauses
-            .map(|told| assert_eq!(store.status_at("r", told.before).unwrap(), Some(told.record.clone())));
-        assert_eq!(read.count() as u64, count);
+        let mut pauses = 0;
+        for told in history.iter().filter(|told| told.record.kind == RecordKind::Status) {
+            assert_eq!(store.status_at("r", told.before).unwrap().as_ref(), Some(&told.record));
+            pauses += 1;
+        }
+        assert_eq!(pauses, count);
         assert_eq!(store.status_at("r", 0).unwrap(), None, "a checkpoint is no pause");
         instructions(&store) - before
     };
@@ -276,9 +278,8 @@ fn a_reader_sees_what_others_write_and_what_goes() {
     let mut after = 0;
     read_on(&store, &mut after);
     // Another process, then this one, then both.
-    for (number, writers) in
-        [vec![&other], vec![&store], vec![&store, &other], vec![&other, &store]].iter().enumerate()
-    {
+    let turns: [&[&SqliteStore]; 4] = [&[&other], &[&store], &[&store, &other], &[&other, &store]];
+    for (number, writers) in turns.into_iter().enumerate() {
         for (place, writer) in writers.iter().enumerate() {
             let child = |record| within(&format!("{}.{place}", number + 7), record);
             commit(*writer, "r", &[child(checkpoint("r", 0, vec![])), child(status("r", 0, "interrupted"))]);
