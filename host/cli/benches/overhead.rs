@@ -123,7 +123,7 @@ async fn calls(node: &PreparedNode, table: &mut Table) -> Result<()> {
             let report = node
                 .call(Call {
                     activation: &activation,
-                    params: &params,
+                    params: std::borrow::Cow::Borrowed(&params),
                     seed: [0; 32],
                     clock: Timestamp(0),
                     limits: TaskLimits::DEFAULT,
@@ -188,7 +188,7 @@ impl TaskExecutor for Executor {
             let report = node
                 .call(Call {
                     activation: &spec.activation,
-                    params: &spec.params,
+                    params: std::borrow::Cow::Borrowed(&spec.params),
                     seed: *spec.seed.as_bytes(),
                     clock: spec.clock,
                     limits: spec.limits,

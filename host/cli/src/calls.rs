@@ -1,5 +1,6 @@
 //! Calls of other items by components: with the caller's fuel and time, and with no more than both may touch.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ impl Caller {
             .node()
             .call(Call {
                 activation: &activation,
-                params: &params,
+                params: Cow::Owned(params),
                 seed: *seed.as_bytes(),
                 clock: self.spec.clock,
                 limits,

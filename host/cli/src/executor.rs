@@ -1,5 +1,6 @@
 //! Performs tasks with components.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
@@ -416,9 +417,11 @@ impl Shared {
         })
     }
 
-    async fn call(self: &Arc<Self>, ready: &Ready, spec: TaskSpec, place: Place) -> TaskReport {
+    async fn call(self: &Arc<Self>, ready: &Ready, mut spec: TaskSpec, place: Place) -> TaskReport {
         let began = Instant::now();
         let played = self.tape.as_ref().filter(|tape| !tape.is_live()).map(|tape| tape.entries());
+        // They are the component's from here on: its own calls ask for what else the attempt is.
+        let params = std::mem::take(&mut spec.params);
         let spec = Arc::new(spec);
         let mut services = self.services();
         if ready.grant.kinds.contains(&CapabilityKind::Tools) {
@@ -436,7 +439,7 @@ impl Shared {
             .node
             .call(Call {
                 activation: &spec.activation,
-                params: &spec.params,
+                params: Cow::Owned(params),
                 seed: *spec.seed.as_bytes(),
                 clock: spec.clock,
                 limits: spec.limits.min(ready.limits()),

@@ -131,6 +131,14 @@ impl DomainHasher {
         self
     }
 
+    /// Adds a field of a known length that comes in pieces.
+    #[must_use]
+    pub(crate) fn field_in_pieces(mut self, length: u64, pieces: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Self {
+        self.0.update(length.to_le_bytes());
+        pieces(&mut |piece| self.0.update(piece));
+        self
+    }
+
     /// Adds a digest as a field.
     #[must_use]
     pub fn digest(self, digest: &Digest) -> Self {

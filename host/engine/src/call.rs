@@ -1,5 +1,6 @@
 //! One call of a node: a fresh instance, metered and bounded.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,8 +31,8 @@ const MAX_COMPONENT_HANDLES: usize = 1024;
 pub struct Call<'a> {
     /// What the node is told about its task.
     pub activation: &'a Activation,
-    /// Its params, templates filled in.
-    pub params: &'a Value,
+    /// Its params, templates filled in. Those that are handed over are gone as soon as their text is made.
+    pub params: Cow<'a, Value>,
     /// Where its randomness comes from: a digest over the run's seed, the superstep and the task.
     pub seed: [u8; 32],
     /// What its clock shows: the superstep's recorded time.
@@ -120,7 +121,11 @@ impl PreparedNode {
     /// Calls the node's `run` in a fresh instance. Waits while as many calls are under way as the engine allows at
     /// once; the deadline counts from after that. Dropping the future ends the call within some milliseconds.
     pub async fn call(&self, call: Call<'_>) -> CallReport {
-        let params = call.params.to_string();
+        // Of params that are handed over the text alone is left while the component runs.
+        let params = {
+            let params = call.params;
+            params.to_string()
+        };
         let text = ActivationText::new(call.activation);
         let limits = call.limits;
         if let Some(report) = given_up(&call.journal, &limits) {

@@ -114,11 +114,65 @@ fn number_length(number: &Number) -> usize {
     }
 }
 
-/// The digest of a value's canonical text under a domain, such as `graph-host/inputs/v1`.
+/// The digest of a value's canonical text under a domain, such as `graph-host/inputs/v1`. A long text is never held: it is
+/// written once to find its length, which is digested first, and once more into the digest.
 pub fn digest(domain: &str, value: &Value) -> Digest {
-    let mut bytes = Vec::new();
-    write_canonical(value, &mut bytes);
-    DomainHasher::new(domain).field(&bytes).finish()
+    let mut start = Start::default();
+    write_canonical(value, &mut start);
+    let hasher = DomainHasher::new(domain);
+    if start.length == start.bytes.len() {
+        return hasher.field(&start.bytes).finish();
+    }
+    start.bytes.clear();
+    let (bytes, length) = (start.bytes, start.length as u64);
+    let field = hasher.field_in_pieces(length, |update| {
+        let mut pieces = Pieces { bytes, update };
+        write_canonical(value, &mut pieces);
+        (pieces.update)(&pieces.bytes);
+    });
+    field.finish()
+}
+
+/// Holds a text as long as it is short, and counts its bytes.
+#[derive(Default)]
+struct Start {
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Start {
+    /// The longest text that is held, in bytes.
+    const LONGEST: usize = 64 << 10;
+}
+
+impl Sink for Start {
+    fn push(&mut self, text: &str) {
+        self.length += text.len();
+        // From the first piece that has no room on, nothing is held: the length is then more than what is.
+        if self.length <= Self::LONGEST {
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+    }
+}
+
+/// Passes a text on in pieces that are not too small.
+struct Pieces<'u> {
+    bytes: Vec<u8>,
+    update: &'u mut dyn FnMut(&[u8]),
+}
+
+impl Sink for Pieces<'_> {
+    fn push(&mut self, text: &str) {
+        if self.bytes.len() + text.len() > Start::LONGEST {
+            (self.update)(&self.bytes);
+            self.bytes.clear();
+        }
+        if text.len() > Start::LONGEST {
+            (self.update)(text.as_bytes());
+        } else {
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+    }
 }
 
 fn write_object(fields: &Map<String, Value>, out: &mut impl Sink) {
@@ -208,6 +262,35 @@ mod tests {
     use super::*;
     use crate::json::any_json;
     use crate::json::parse_strict;
+
+    #[test]
+    fn a_long_text_is_digested_without_being_held() {
+        let of_text = |text: &str| DomainHasher::new("test").field(text.as_bytes()).finish();
+        for length in
+            [0, 1, Start::LONGEST - 3, Start::LONGEST - 2, Start::LONGEST - 1, Start::LONGEST + 7, 1 << 20]
+        {
+            for value in [json!("x".repeat(length)), json!(["a\nb", "\"".repeat(length), { "k": 1 }, length])]
+            {
+                assert_eq!(digest("test", &value), of_text(&canonical_string(&value)), "{length}");
+            }
+        }
+        let many = json!((0..100_000).collect::<Vec<_>>());
+        assert_eq!(digest("test", &many), of_text(&canonical_string(&many)));
+        // What is held does not grow with the value.
+        for length in [1 << 20, 8 << 20] {
+            let mut start = Start::default();
+            write_canonical(&json!(["x".repeat(length), 1]), &mut start);
+            assert_eq!((start.length, start.bytes.len()), (length + 6, 2));
+            let mut passed = 0;
+            let mut update = |piece: &[u8]| passed += piece.len();
+            let mut pieces = Pieces { bytes: Vec::new(), update: &mut update };
+            write_canonical(&json!(["x".repeat(length), 1]), &mut pieces);
+            let largest = pieces.bytes.capacity();
+            (pieces.update)(&pieces.bytes);
+            assert!(largest <= 2 * Start::LONGEST, "{largest}");
+            assert_eq!(passed, length + 6);
+        }
+    }
 
     /// RFC 8785, appendix B: IEEE-754 bits and the text.
     #[test]

@@ -76,7 +76,7 @@ async fn randomness_is_the_seeds() {
         let report = node
             .call(Call {
                 activation: &activation(),
-                params: &params,
+                params: std::borrow::Cow::Borrowed(&params),
                 seed: [seed; 32],
                 clock: Timestamp(0),
                 limits: limits(),

@@ -1,5 +1,6 @@
 //! Components, grants and calls for the tests.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -88,7 +89,7 @@ pub(crate) async fn call_as(
 ) -> CallReport {
     node.call(Call {
         activation,
-        params,
+        params: Cow::Borrowed(params),
         seed: [7; 32],
         clock: Timestamp(1_700_000_000_123),
         limits,
@@ -104,7 +105,7 @@ pub(crate) async fn call_as(
 pub(crate) async fn replay(node: &PreparedNode, params: &Value, journal: Vec<JournalEntry>) -> CallReport {
     node.call(Call {
         activation: &activation(),
-        params,
+        params: Cow::Borrowed(params),
         seed: [7; 32],
         clock: Timestamp(1_700_000_000_123),
         limits: limits(),
