@@ -9,6 +9,8 @@ mod fixture;
 mod interrupts;
 mod memory;
 mod offer;
+#[cfg(target_os = "linux")]
+mod outside;
 mod registry;
 mod shown;
 mod signing;
@@ -82,6 +84,21 @@ fn ctrl_c_ends_work_on_hostile_input() {
     each(&draw.sample(&named(&fixtures)), |fixture, taken| {
         interrupts::check(fixture, &prepared, &draw, taken)
     });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "needs strace, which the step `outside` of tests/run installs"]
+fn nothing_outside_the_project_and_the_users_space_is_written() {
+    let prepared = offer::Prepared::new();
+    let fixtures = fixture::all();
+    let draw = interrupts::Draw::from_environment();
+    // All that is about what a project holds, and a sample of the rest.
+    let (folders, others): (Vec<_>, Vec<_>) =
+        named(&fixtures).into_iter().partition(|fixture| outside::TOPICS.contains(&fixture.topic.as_str()));
+    let drawn = draw.sample(&others);
+    let chosen: Vec<_> = folders.into_iter().chain(drawn).collect();
+    each(&chosen, |fixture, taken| outside::check(fixture, &prepared, taken));
 }
 
 #[test]
