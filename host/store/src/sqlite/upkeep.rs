@@ -161,7 +161,9 @@ impl SqliteStore {
         while let Some(rest) = runs.get(freed.len()..).filter(|rest| !rest.is_empty()) {
             let removed = remove_some(&database.connection, rest);
             // What is remembered of a run that stays after all is found out again.
-            rest.iter().for_each(|run| database.forget(run));
+            for run in rest {
+                database.forget(run);
+            }
             match removed {
                 Ok(removed) => freed.extend(removed),
                 Err(Stop::Refused(refused)) => return Err(refused),

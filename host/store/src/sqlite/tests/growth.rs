@@ -9,6 +9,7 @@ use rusqlite::{Connection, StatementStatus};
 use super::super::{SqliteStore, sql};
 use super::Place;
 use crate::conformance::sample::{checkpoint, commit, owner, run, segment, status, task, whole, within};
+use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Upkeep as _, Wanted};
 
 /// How the statements that a long run meets find their rows: by nothing less than this.
@@ -313,8 +314,8 @@ fn runs_that_go_together_go_in_few_transactions() {
             );
         }
         let counted = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&counted);
-        let count_one = move || counter.fetch_add(1, Ordering::Relaxed) == u64::MAX;
+        let statements = Arc::clone(&counted);
+        let count_one = move || statements.fetch_add(1, Ordering::Relaxed) == u64::MAX;
         store.lock().connection.commit_hook(Some(count_one)).unwrap();
         let names: Vec<&str> = ids.iter().map(String::as_str).collect();
         let guards: Vec<_> =
@@ -323,7 +324,7 @@ fn runs_that_go_together_go_in_few_transactions() {
         assert!(freed.iter().all(|freed| freed.records == 1 && freed.bytes > size as u64));
         assert_eq!(freed.len() as u64, count);
         drop(guards);
-        assert_eq!(store.list(&Default::default()).unwrap().rows, []);
+        assert_eq!(store.list(&RunFilter::default()).unwrap().rows, []);
         assert_eq!(unplaced(&store), 0);
         counted.load(Ordering::Relaxed)
     };
