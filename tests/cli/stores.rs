@@ -1,6 +1,6 @@
 //! Runs that are kept as files, or not at all.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::Place;
 
@@ -53,6 +53,22 @@ fn a_run_in_files_goes_on_is_listed_and_is_knowledge() {
     let refused = place.run(&read);
     assert_eq!(refused.code, 4, "{}", refused.stderr);
     assert!(refused.stderr.contains("was changed after it was signed"), "{}", refused.stderr);
+}
+
+/// A checkpoint holds what its superstep has changed; the item holds everything.
+#[test]
+fn the_knowledge_of_a_run_has_what_every_superstep_wrote() {
+    let place = Place::new();
+    place.graph(
+        "steps.yaml",
+        "start: a\nnodes:\n  a: { assign: { x: 1 }, next: b }\n  b: { assign: { y: 2 }, next: c }\n  c: { assign: { z: 3 } }",
+    );
+    let run = place.run(&["run", "steps.yaml", "--store", "file", "--run-id", "s1", "-i", "who=me"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let text = place.read(".ai/knowledge/graphs/steps/s1.md");
+    let (_, body) = text.split_once("\n---\n\n").unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body, json!({ "inputs": { "who": "me" }, "x": 1, "y": 2, "z": 3 }));
 }
 
 #[test]

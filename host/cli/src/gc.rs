@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelStamp, Checkpoint, History, Pruning, Record, RecordKind, Source, Status};
+use graph_core::record::{ChannelStamp, History, Pruning, Record, RecordKind, Source, Standing, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_store::{At, Cut, Freed, Holder, Listed, Numbered, RunFilter, RunRow, Upkeep, Wanted};
@@ -313,6 +312,8 @@ fn plan(
     let mut history = before.as_ref().map(History::after).unwrap_or_default();
     let mut line: Vec<Boundary> = Vec::new();
     let mut channels = Channels::default();
+    let standing = before.as_ref().and_then(|before| before.standing.as_ref());
+    let stood = standing.map(|standing| channels.changed(&standing.channels)).unwrap_or_default();
     runs::each_checkpoint_in(store, run, namespace, |record| {
         // What is not intact is evidence: it is not touched, and the command fails.
         let checkpoint =
@@ -325,12 +326,12 @@ fn plan(
                 Source::Update { restored, .. } => restored.map(|place| place.sequence),
                 _ => None,
             },
-            stamps: channels.of(&checkpoint),
+            changed: channels.changed(&checkpoint.channels),
         });
         Ok(())
     })?;
     let mut first = line.len().saturating_sub(most);
-    while first > 0 && !stands_alone(&line, first) {
+    while first > 0 && !stands_alone(&line, first, &stood) {
         first -= 1;
     }
     let (Some(start), Some(newest)) = (line.get(first), line.last()) else { return Ok(None) };
@@ -338,7 +339,7 @@ fn plan(
     let removed = u64::try_from(first).unwrap_or(u64::MAX);
     let removed_before = before.as_ref().map_or(0, |before| before.removed);
     let (visited, warnings) = history.up_to(last_to_go.sequence);
-    let pruning = Pruning {
+    let mut pruning = Pruning {
         at: now(),
         entries: entries_before(store, run, namespace, start.sequence, before.as_ref())?,
         first: start.digest,
@@ -348,14 +349,19 @@ fn plan(
         newest_sequence: newest.sequence,
         removed: removed_before.saturating_add(removed),
         run: run.clone(),
+        standing: None,
         visited,
         warnings,
     };
     let record = store.checkpoint(run, namespace, At::Sequence(start.sequence))?;
-    let Some(Ok(Record::Checkpoint(start))) = record.map(|record| record.open(&identity.verifying_key()))
+    let Some(Ok(Record::Checkpoint(mut start))) = record.map(|record| record.open(&identity.verifying_key()))
     else {
         return Err(Error::integrity(format!("checkpoint {} of run {run} is gone", start.sequence)));
     };
+    if !start.is_whole() {
+        runs::complete(store, &mut start, Some(&identity.verifying_key()))?;
+        pruning.standing = Some(Standing::of(&start));
+    }
     Ok(Some(Plan { pruning, removed, channels: start.channels }))
 }
 
@@ -365,34 +371,28 @@ struct Boundary {
     digest: Digest,
     /// The earlier checkpoint that it goes back to, if it does.
     restored: Option<u64>,
-    stamps: Arc<Stamps>,
+    /// Where channels stand that it has changed; where it is whole, all of them.
+    changed: Vec<(u32, Span)>,
 }
 
-/// Channels by number, each with where its value begins and ends.
-type Stamps = BTreeMap<u32, (u64, u64)>;
+/// Where a channel's value begins and ends.
+type Span = (u64, u64);
 
-/// Numbers of channels, and the newest stamps: checkpoints that change nothing share them.
+/// Numbers of channels.
 #[derive(Default)]
-struct Channels {
-    numbers: BTreeMap<String, u32>,
-    newest: Arc<Stamps>,
-}
+struct Channels(BTreeMap<String, u32>);
 
 impl Channels {
-    fn of(&mut self, checkpoint: &Checkpoint) -> Arc<Stamps> {
-        let stamps = checkpoint.channels.iter().map(|(channel, stamp)| {
-            let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-            let number = match self.numbers.get(channel) {
+    fn changed(&mut self, channels: &BTreeMap<String, ChannelStamp>) -> Vec<(u32, Span)> {
+        let numbered = channels.iter().map(|(channel, stamp)| {
+            let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+            let number = match self.0.get(channel) {
                 Some(number) => *number,
-                None => *self.numbers.entry(channel.clone()).or_insert(next),
+                None => *self.0.entry(channel.clone()).or_insert(next),
             };
             (number, (stamp.base, stamp.version))
         });
-        let stamps: Stamps = stamps.collect();
-        if *self.newest != stamps {
-            self.newest = Arc::new(stamps);
-        }
-        Arc::clone(&self.newest)
+        numbered.collect()
     }
 }
 
@@ -432,17 +432,20 @@ fn entries_before(
     Ok(found)
 }
 
-/// Whether the checkpoints from this place on need no value that is not part of the state at the first of them.
-fn stands_alone(line: &[Boundary], first: usize) -> bool {
-    let start = &line[first];
+/// Whether the checkpoints from this place on need no value that is not part of the state at the first of them. `before` is what
+/// stood where the history begins.
+fn stands_alone(line: &[Boundary], first: usize, before: &[(u32, Span)]) -> bool {
+    let up_to_start = line[..=first].iter().flat_map(|boundary| &boundary.changed);
+    let at_start: BTreeMap<u32, Span> = before.iter().chain(up_to_start).copied().collect();
+    let start = line[first].sequence;
     line[first + 1..].iter().all(|later| {
-        let goes_back = later.restored.is_some_and(|restored| restored < start.sequence);
+        let goes_back = later.restored.is_some_and(|restored| restored < start);
         !goes_back
-            && later.stamps.iter().all(|(channel, (base, version))| {
-                let at_start = start.stamps.get(channel);
+            && later.changed.iter().all(|(channel, (base, version))| {
+                let at_start = at_start.get(channel);
                 let same_base = || at_start.is_some_and(|(known, _)| known == base);
                 let same = || at_start == Some(&(*base, *version));
-                (*base > start.sequence || same_base()) && (*version > start.sequence || same())
+                (*base > start || same_base()) && (*version > start || same())
             })
     })
 }

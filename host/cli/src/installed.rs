@@ -148,7 +148,7 @@ pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origi
             Err(error) => return Err(Error::read("the record of origin", &path, &error)),
         };
         let origin: Origin = serde_json::from_slice(&bytes).map_err(|error| {
-            let reason = format::reason(&String::from_utf8_lossy(&bytes), &error);
+            let reason = format::reason(&String::from_utf8_lossy(&bytes), format::CURRENT, &error);
             Error::integrity(format!(
                 "the record of origin {} cannot be read: {reason}",
                 project::shown(&path)

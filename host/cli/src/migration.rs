@@ -153,7 +153,7 @@ fn version_of_lines(text: &str) -> Result<u64, String> {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let mut latest = format::CURRENT;
     for (line, number) in text[..whole].lines().zip(1..) {
-        if let Some(newer) = format::newer(line) {
+        if let Some(newer) = format::newer(line, format::CURRENT) {
             latest = latest.max(newer.found);
         } else if !line.starts_with('{') {
             return Err(format!("line {number} is not JSON"));

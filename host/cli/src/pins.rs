@@ -180,7 +180,7 @@ impl Pins {
     /// Reads back what [`Self::text`] wrote.
     pub fn read(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| {
-            let reason = format::reason(text, &error);
+            let reason = format::reason(text, format::CURRENT, &error);
             Error::integrity(format!("what the run is pinned to cannot be read: {reason}"))
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use graph_core::digest::Digest;
 use graph_core::record::{
     ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, History, Place, Pruning, Record,
-    RecordKind, SignedPruning, SignedRecord, Status, ValueKind,
+    RecordKind, SignedPruning, SignedRecord, Standing, Status, ValueKind,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
@@ -130,7 +130,8 @@ fn restore_one(
     key: VerifyingKey,
 ) -> Result<Option<Restored>> {
     let (history, newest, verifier) = line(store, run, namespace, key)?;
-    let Some((checkpoint, digest)) = newest else { return Ok(None) };
+    let Some((mut checkpoint, digest)) = newest else { return Ok(None) };
+    verifier.standing().clone().complete(&mut checkpoint);
     let mut restored = at_checkpoint(store, run, checkpoint, digest, history.into_newest())?;
     each_pending(store, run, namespace, |record| {
         let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
@@ -174,7 +175,8 @@ pub fn restore_at(
     let record =
         record.ok_or_else(|| Error::integrity(format!("checkpoint {sequence} of run {run} is gone")))?;
     match record.open(&key).map_err(|error| Error::integrity(error.to_string()))? {
-        Record::Checkpoint(checkpoint) => {
+        Record::Checkpoint(mut checkpoint) => {
+            complete(store, &mut checkpoint, Some(&key))?;
             at_checkpoint(store, run, *checkpoint, record.digest, history.up_to(sequence))
         }
         _ => Err(Error::integrity(format!("record {sequence} of run {run} is not a checkpoint"))),
@@ -209,6 +211,51 @@ fn at_checkpoint(
     let values = store.values(run, &checkpoint.namespace, &wanted)?;
     let (pending, answers, hooks, status) = (Vec::new(), Vec::new(), Vec::new(), None);
     Ok(Restored { checkpoint, digest, values, pending, answers, hooks, status, visited, warnings })
+}
+
+/// Makes a checkpoint whole: with where every channel and node stands, put together from the checkpoints that it builds on. With
+/// a key, their signatures are checked; that they follow each other and the digest of the channels are checked in any case.
+pub fn complete(
+    store: &dyn CheckpointStore,
+    checkpoint: &mut Checkpoint,
+    key: Option<&VerifyingKey>,
+) -> Result<()> {
+    let Some(delta) = checkpoint.delta else { return Ok(()) };
+    let (run, namespace) = (checkpoint.run.clone(), checkpoint.namespace.clone());
+    let begins = match (store.pruning(&run, &namespace)?, key) {
+        (None, _) => None,
+        (Some(note), Some(key)) => Some(
+            SignedPruning::open(&note, key, &run, &namespace)
+                .map_err(|error| Error::integrity(error.to_string()))?,
+        ),
+        (Some(note), None) => SignedPruning::decode(&note).ok(),
+    };
+    let begins = begins.filter(|begins| begins.first_sequence > delta.whole);
+    let mut standing = begins.as_ref().map(Standing::after).unwrap_or_default();
+    let first = begins.map_or(delta.whole, |begins| begins.first_sequence);
+    let (mut after, mut last_digest) = (first.checked_sub(1), None);
+    while after.is_none_or(|after| after < checkpoint.sequence) {
+        let page = store.checkpoints(&run, &namespace, after, PAGE)?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.sequence);
+        for record in page.iter().filter(|record| record.sequence <= checkpoint.sequence) {
+            let sequence = record.sequence;
+            let Record::Checkpoint(found) = open_record(record, key)? else {
+                return Err(broken(&run, sequence, &ChainError::NotACheckpoint { sequence }));
+            };
+            if last_digest.is_some() && found.parent != last_digest {
+                return Err(broken(&run, sequence, &ChainError::Parent { sequence }));
+            }
+            last_digest = Some(record.digest);
+            standing.follow(&found);
+        }
+    }
+    if checkpoint.state.is_some_and(|state| state != standing.tree().digest()) {
+        let sequence = checkpoint.sequence;
+        return Err(broken(&run, sequence, &ChainError::State { sequence }));
+    }
+    standing.complete(checkpoint);
+    Ok(())
 }
 
 /// A verifier of the checkpoints of a namespace, and where they begin if the host has removed what was before.
@@ -360,8 +407,14 @@ pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Re
     Ok(())
 }
 
-/// The state at a checkpoint.
+/// The state at a checkpoint. Where its maps hold changes alone, they are put together first.
 pub fn state(store: &dyn CheckpointStore, run: &str, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
+    let is_all = checkpoint.state.is_none_or(|state| Standing::of(checkpoint).tree().digest() == state);
+    let mut whole = None;
+    if !is_all {
+        complete(store, whole.insert(checkpoint.clone()), None)?;
+    }
+    let checkpoint = whole.as_ref().unwrap_or(checkpoint);
     let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
     let mut state = Map::new();
     apply(&mut state, store.values(run, &checkpoint.namespace, &wanted)?)?;

@@ -67,7 +67,7 @@ pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Optio
     let Some(path) = file(home, store, run)?.filter(|path| path.exists()) else { return Ok(None) };
     let text = text_file::read_as("the note about the run", &path)?;
     serde_json::from_str(&text).map(Some).map_err(|error| {
-        let reason = format::reason(&text, &error);
+        let reason = format::reason(&text, format::CURRENT, &error);
         Error::integrity(format!("{} is no note about a run: {reason}", path.display()))
             .help("remove it: the run is then checked without it")
     })

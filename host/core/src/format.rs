@@ -5,28 +5,33 @@
 
 use serde_json::Value;
 
-/// The version of everything that is stored as JSON today.
+/// The version of everything that is stored as JSON today, but for checkpoints.
 pub const CURRENT: u64 = 1;
+
+/// The version of checkpoints: those of version 1 name every channel and node, each time.
+pub const CHECKPOINT: u64 = 2;
 
 /// A text was written by a later version of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it has format version {found}, and this program reads versions up to {CURRENT}: use a newer graph-host"
+    "it has format version {found}, and this program reads versions up to {current}: use a newer graph-host"
 )]
 pub struct Newer {
     /// The version that it states.
     pub found: u64,
+    /// The newest version that can be read.
+    pub current: u64,
 }
 
-/// The version that a text states, if that is a later one than this program reads. To be asked where reading has failed.
-pub fn newer(text: &str) -> Option<Newer> {
+/// The version that a text states, if that is later than `current`. To be asked where reading has failed.
+pub fn newer(text: &str, current: u64) -> Option<Newer> {
     let version = serde_json::from_str::<Value>(text).ok()?.get("version")?.as_u64()?;
-    (version > CURRENT).then_some(Newer { found: version })
+    (version > current).then_some(Newer { found: version, current })
 }
 
 /// Why a text could not be read: its version, or else what its reader says.
-pub fn reason(text: &str, error: impl std::fmt::Display) -> String {
-    newer(text).map_or_else(|| error.to_string(), |newer| newer.to_string())
+pub fn reason(text: &str, current: u64, error: impl std::fmt::Display) -> String {
+    newer(text, current).map_or_else(|| error.to_string(), |newer| newer.to_string())
 }
 
 #[cfg(test)]
@@ -35,13 +40,13 @@ mod tests {
 
     #[test]
     fn only_a_later_version_is_newer() {
-        assert_eq!(newer(r#"{"run":"r","version":2}"#), Some(Newer { found: 2 }));
+        assert_eq!(newer(r#"{"run":"r","version":2}"#, 1), Some(Newer { found: 2, current: 1 }));
         for text in
             [r#"{"run":"r"}"#, r#"{"version":1}"#, r#"{"version":"2"}"#, "[2]", "", r#"{"a":{"version":2}}"#]
         {
-            assert_eq!(newer(text), None, "{text}");
+            assert_eq!(newer(text, 1), None, "{text}");
         }
-        assert_eq!(reason("{}", "it is empty"), "it is empty");
-        assert!(reason(r#"{"version":3}"#, "unknown field").ends_with("use a newer graph-host"));
+        assert_eq!(reason("{}", 1, "it is empty"), "it is empty");
+        assert!(reason(r#"{"version":3}"#, 2, "unknown field").ends_with("use a newer graph-host"));
     }
 }

@@ -71,7 +71,7 @@ pub(super) async fn at_every_write(
             continue;
         }
         for write in 1..=undisturbed[at].writes {
-            cut(case, shown, items, undisturbed, (at, write)).await?;
+            Box::pin(cut(case, shown, items, undisturbed, (at, write))).await?;
             tried += 1;
         }
     }

@@ -98,8 +98,7 @@ impl CaseStore {
     fn dispatches_in(&self, run: &str, namespace: &str) -> Result<BTreeMap<String, u64>, String> {
         let told = |error: ReadError| error.to_string();
         let mut dispatches = BTreeMap::new();
-        let newest = self.inner.checkpoint(run, namespace, At::Latest).map_err(told)?;
-        let newest = newest.map(|newest| newest.sequence);
+        let mut counted = BTreeMap::new();
         let mut after = None;
         loop {
             let page = self.inner.checkpoints(run, namespace, after, 256).map_err(told)?;
@@ -110,13 +109,12 @@ impl CaseStore {
                 for hook in hooked {
                     *dispatches.entry(hook_name(&hook.hook)).or_default() += u64::from(hook.dispatches);
                 }
-                // The newest one counts from the beginning of the run.
-                if newest == Some(record.sequence) {
-                    for (node, count) in executions {
-                        *dispatches.entry(node).or_default() += count;
-                    }
-                }
+                // Each holds what it has changed, counted from the beginning of the run.
+                counted.extend(executions);
             }
+        }
+        for (node, count) in counted {
+            *dispatches.entry(node).or_default() += count;
         }
         for (name, count) in self.open_in(run, namespace)?.into_values() {
             *dispatches.entry(name).or_default() += u64::from(count);

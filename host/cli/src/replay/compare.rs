@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use graph_core::record::{ChannelValue, Checkpoint, Record, TaskEvent, TaskSummary};
+use graph_core::record::{ChannelValue, Checkpoint, Record, Standing, TaskEvent, TaskSummary};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -18,6 +18,8 @@ pub(super) struct Way {
     pub(super) strict: bool,
     /// The world has answered.
     pub(super) live: bool,
+    /// Release 0.1.0 has begun the run: what the host's own work cost then is not what it costs now.
+    pub(super) first_release: bool,
 }
 
 /// Where a replay came to something else.
@@ -60,19 +62,23 @@ impl fmt::Display for Difference {
 /// The first difference between what is recorded and what the replay came to. What was measured then (times, and attempts
 /// that were cut short) is taken over; everything else has to give the same digests. Under `durability: exit` not every
 /// boundary was recorded, so that the result digest alone can be compared. Where the world answers, what it answers is
-/// compared elsewhere.
+/// compared elsewhere. `standing` is what stands at the replay's checkpoint.
 pub(super) fn compare(
     stored: &Stored,
     replayed: &Checkpoint,
     values: &[ChannelValue],
+    standing: &Standing,
     way: Way,
     cut: &mut bool,
 ) -> Option<Difference> {
-    let Way { strict, live } = way;
+    let strict = way.strict;
     let recorded = &stored.checkpoint;
     let mut now = replayed.clone();
-    measured(recorded, &mut now, live, cut);
-    let same_result = replayed.result == recorded.result && replayed.result_digest() == replayed.result;
+    if recorded.state.is_none() {
+        as_first_release(recorded, &mut now, standing);
+    }
+    measured(recorded, &mut now, way, cut);
+    let same_result = now.result == recorded.result && replayed.result_digest() == replayed.result;
     if same_result && !strict {
         return None;
     }
@@ -98,20 +104,31 @@ pub(super) fn compare(
     })
 }
 
+/// Makes a checkpoint what release 0.1.0 would have made of it: whole, and without digests of the state.
+fn as_first_release(recorded: &Checkpoint, now: &mut Checkpoint, standing: &Standing) {
+    standing.clone().complete(now);
+    (now.delta, now.state, now.version) = (None, None, recorded.version);
+    now.gone.clear();
+    now.result = now.result_digest();
+}
+
 /// Takes over what was measured, and what nodes have no part in.
-fn measured(recorded: &Checkpoint, now: &mut Checkpoint, live: bool, cut: &mut bool) {
+fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut bool) {
+    let takes_host = way.live || way.first_release;
     now.micros = recorded.micros;
     now.parent = recorded.parent;
     now.accepted.clone_from(&recorded.accepted);
     // What it was pinned to is compared as a whole; a child may have begun before a change that was accepted.
     now.pins = recorded.pins;
-    if live {
+    if takes_host {
         now.host = recorded.host;
     }
     for (then, now) in recorded.tasks.iter().zip(&mut now.tasks) {
         (now.at, now.micros) = (then.at, then.micros);
-        if live {
+        if way.live {
             now.journal.clone_from(&then.journal);
+        }
+        if takes_host {
             now.host = then.host;
         }
         for (then, now) in then.events.iter().zip(&mut now.events) {
@@ -198,7 +215,7 @@ fn of_values(
 /// The first other key of the record.
 fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Found> {
     // Digests follow from the rest; under `exit` a record tells of more than one superstep.
-    let last = ["result", "visited_digest", "channels"];
+    let last = ["result", "visited_digest", "channels", "state", "delta"];
     let told = ["tasks", "updates", "visited", "warnings", "fired", "executions"];
     let value = |checkpoint: &Checkpoint, wanted: bool| {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(checkpoint) else { return Value::Null };

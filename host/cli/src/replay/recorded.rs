@@ -58,6 +58,8 @@ pub(super) fn reported(used: &TaskUse) -> u32 {
 pub(super) struct Recorded {
     pub(super) row: RunRow,
     store: Arc<dyn CheckpointStore>,
+    /// Whether release 0.1.0 has written any of it.
+    pub(super) first_release: bool,
     /// By namespace, in order.
     lines: BTreeMap<String, Vec<Mark>>,
     /// The checkpoints that were read last.
@@ -83,6 +85,7 @@ impl Recorded {
             namespaces.push(String::new());
         }
         let overdue = if namespaces.len() > 1 { overdue(store, run, key)? } else { Vec::new() };
+        let mut first_release = false;
         let (mut lines, mut hooks) = (BTreeMap::new(), BTreeMap::new());
         let mut pending = BTreeMap::<String, Known>::new();
         for namespace in namespaces {
@@ -92,6 +95,7 @@ impl Recorded {
                 let checkpoint = verifier
                     .checkpoint(record)
                     .map_err(|error| runs::broken(run, record.sequence, &error))?;
+                first_release |= checkpoint.version == 1;
                 line.push(Mark {
                     sequence: checkpoint.sequence,
                     at: checkpoint.at,
@@ -137,7 +141,7 @@ impl Recorded {
         }
         let (store, row) = (Arc::clone(from), row.clone());
         let (held, failed) = (Mutex::default(), Mutex::default());
-        Ok(Self { row, store, lines, held, failed, pending, hooks, overdue })
+        Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, overdue })
     }
 
     /// Why a checkpoint could not be read, if one could not: what followed from that is not to be believed.

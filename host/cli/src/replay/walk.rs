@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use graph_core::graph::Durability;
 use graph_core::json::canonical_string;
 use graph_core::node::Outcome;
-use graph_core::record::{CacheEntry, Checkpoint, JournalEntry, Record, Source, Status, StatusRecord};
+use graph_core::record::{
+    CacheEntry, Checkpoint, JournalEntry, Record, Source, Standing, Status, StatusRecord,
+};
 use graph_core::time::Timestamp;
 use graph_core::walker::{
     Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Persist, PersistId, Resume, RunTree,
@@ -44,6 +46,8 @@ pub(super) struct Walk<'r> {
     recorded: &'r Recorded,
     stage: &'r Stage,
     tree: RunTree,
+    /// What stands at the newest checkpoint of each namespace, as far as it was walked.
+    standing: BTreeMap<String, Standing>,
     /// The newest checkpoint that each run of the tree has come to.
     reached: BTreeMap<String, u64>,
     /// The checkpoint of the run itself at which it ends.
@@ -84,6 +88,7 @@ impl<'r> Walk<'r> {
             recorded,
             stage,
             tree,
+            standing: BTreeMap::new(),
             reached,
             end,
             effects: VecDeque::new(),
@@ -375,6 +380,8 @@ impl<'r> Walk<'r> {
         self.persisted.push_back((persist.id, namespace.clone()));
         let Record::Checkpoint(checkpoint) = persist.record else { return };
         let found = self.recorded.find(&namespace, checkpoint.sequence);
+        let standing = self.standing.entry(namespace.clone()).or_default();
+        standing.follow(&checkpoint);
         // Only what is recorded can be compared: not every boundary is, under `durability: exit`.
         if let Some(stored) = found {
             let strict = self.recorded.row.durability != Durability::Exit;
@@ -382,7 +389,12 @@ impl<'r> Walk<'r> {
                 &stored,
                 &checkpoint,
                 &persist.values,
-                Way { strict, live: self.stage.mode == Mode::Live },
+                standing,
+                Way {
+                    strict,
+                    live: self.stage.mode == Mode::Live,
+                    first_release: self.recorded.first_release,
+                },
                 &mut self.cut,
             );
             let replayed = shown(&checkpoint, &stored.checkpoint, compared.is_none(), strict);

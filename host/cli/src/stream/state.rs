@@ -32,7 +32,12 @@ impl State {
         } else {
             self.channels = runs::state(store, &checkpoint.run, checkpoint)?;
         }
-        self.channels.retain(|channel, _| checkpoint.channels.contains_key(channel));
+        if checkpoint.is_whole() {
+            self.channels.retain(|channel, _| checkpoint.channels.contains_key(channel));
+        }
+        for channel in &checkpoint.gone {
+            self.channels.remove(channel);
+        }
         self.sequence = Some(checkpoint.sequence);
         Ok(&self.channels)
     }

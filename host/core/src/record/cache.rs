@@ -185,8 +185,9 @@ impl SignedCacheEntry {
 
     /// Reads the entry without checking anything: to see whether it would be of use.
     pub fn decode(&self) -> Result<CacheEntry, CacheEntryError> {
-        serde_json::from_str(&self.body)
-            .map_err(|error| CacheEntryError::Malformed { reason: format::reason(&self.body, &error) })
+        serde_json::from_str(&self.body).map_err(|error| CacheEntryError::Malformed {
+            reason: format::reason(&self.body, format::CURRENT, &error),
+        })
     }
 }
 

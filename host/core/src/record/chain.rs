@@ -1,12 +1,14 @@
 //! The check of a run's checkpoints against each other: nothing changed, nothing missing, nothing from elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::accepted::{Accepted, follow};
 use super::body::Record;
-use super::checkpoint::{ChannelStamp, Checkpoint};
+use super::checkpoint::{ChannelStamp, Checkpoint, Delta};
+use super::digest_tree::DigestTree;
 use super::pruning::Pruning;
 use super::signed::{DecodeError, SignedRecord};
+use super::standing::Standing;
 use super::value::{ChannelValue, ValueKind};
 use crate::digest::Digest;
 use crate::trust::VerifyingKey;
@@ -47,6 +49,18 @@ pub enum ChainError {
         /// Its number.
         sequence: u64,
     },
+    /// A checkpoint that holds changes alone does not continue the ones before it.
+    #[error("checkpoint {sequence} holds changes to something else than the checkpoints before it")]
+    Delta {
+        /// Its number.
+        sequence: u64,
+    },
+    /// The digest of the channels is not that of all changes up to there.
+    #[error("the state digest of checkpoint {sequence} does not match the changes up to it")]
+    State {
+        /// Its number.
+        sequence: u64,
+    },
     /// The result digest is not that of the contents.
     #[error("the result digest of checkpoint {sequence} does not match its contents")]
     Result {
@@ -59,24 +73,38 @@ pub enum ChainError {
 #[derive(Debug)]
 pub struct ChainVerifier {
     key: VerifyingKey,
-    /// Where the history begins, if its beginning was removed.
-    begins: Option<(Digest, u64)>,
+    /// Where the history begins, if its beginning was removed, and what stood there.
+    begins: Option<(Digest, u64, Option<Standing>)>,
     last: Option<(Digest, u64)>,
     /// What the newest checkpoint is pinned to.
     pins: Option<Digest>,
-    channels: BTreeMap<String, ChannelStamp>,
+    /// What the newest checkpoint says of what comes next: the number of the whole one, and the entries since.
+    line: Option<Delta>,
+    /// Where every channel stands by its values, and every node by what was counted.
+    standing: Standing,
+    /// The digests of its channels, from the first checkpoint that has one of all.
+    tree: Option<DigestTree>,
 }
 
 impl ChainVerifier {
     /// A verifier for a run whose records are signed with `key`.
     pub fn new(key: VerifyingKey) -> Self {
-        Self { key, begins: None, last: None, pins: None, channels: BTreeMap::new() }
+        Self {
+            key,
+            begins: None,
+            last: None,
+            pins: None,
+            line: None,
+            standing: Standing::default(),
+            tree: None,
+        }
     }
 
     /// A verifier for a run whose first checkpoints were removed, as the host has signed. The first one that is left
     /// brings every value that it builds on.
     pub fn after(key: VerifyingKey, pruning: &Pruning) -> Self {
-        Self { begins: Some((pruning.first, pruning.first_sequence)), ..Self::new(key) }
+        let begins = (pruning.first, pruning.first_sequence, pruning.standing.clone());
+        Self { begins: Some(begins), ..Self::new(key) }
     }
 
     /// Checks the next checkpoint with the values it changed.
@@ -86,9 +114,9 @@ impl ChainVerifier {
             return Err(ChainError::NotACheckpoint { sequence });
         };
         let follows = match self.last {
-            None => match self.begins {
+            None => match &self.begins {
                 None => checkpoint.parent.is_none(),
-                Some(first) => first == (record.digest, sequence),
+                Some((first, number, _)) => (*first, *number) == (record.digest, sequence),
             },
             Some((digest, before)) => checkpoint.parent == Some(digest) && sequence > before,
         };
@@ -107,9 +135,14 @@ impl ChainVerifier {
             return Err(ChainError::Pins { sequence });
         }
         self.pins = Some(checkpoint.pins);
-        self.values(&checkpoint, &record.values)?;
+        self.changes(&checkpoint, &record.values)?;
         self.last = Some((record.digest, sequence));
         Ok(*checkpoint)
+    }
+
+    /// Where every channel and node stands at the newest checkpoint.
+    pub const fn standing(&self) -> &Standing {
+        &self.standing
     }
 
     /// Checks what was accepted under the newest checkpoint and stands in no checkpoint yet.
@@ -119,26 +152,100 @@ impl ChainVerifier {
         if leads { Ok(()) } else { Err(ChainError::Pins { sequence }) }
     }
 
-    fn values(&mut self, checkpoint: &Checkpoint, values: &[ChannelValue]) -> Result<(), ChainError> {
+    fn changes(&mut self, checkpoint: &Checkpoint, values: &[ChannelValue]) -> Result<(), ChainError> {
         let sequence = checkpoint.sequence;
+        let begins = self.last.is_none().then(|| self.begins.as_mut()?.2.take()).flatten();
+        match (checkpoint.delta, self.line, &begins) {
+            (None, ..) | (Some(_), None, Some(_)) => {}
+            (Some(delta), Some(line), _) if delta == after(line, checkpoint) => {}
+            (Some(_), ..) => return Err(ChainError::Delta { sequence }),
+        }
+        self.line = Some(checkpoint.delta.unwrap_or(Delta { entries: 0, whole: sequence }));
+        let written = self.take_values(sequence, values)?;
+        let whole = begins.as_ref().map(|standing| &standing.channels);
+        let whole = whole.or_else(|| checkpoint.is_whole().then_some(&checkpoint.channels));
         let changed = |channel: &str| ChainError::Value { sequence, channel: channel.to_owned() };
+        if let Some(channels) = whole {
+            self.standing.channels.retain(|channel, _| channels.contains_key(channel));
+            self.compare(sequence, channels)?;
+        } else {
+            let stands = |channel: &str| checkpoint.channels.contains_key(channel);
+            if let Some(channel) = written.iter().find(|channel| !stands(channel)) {
+                return Err(changed(channel));
+            }
+            for channel in &checkpoint.gone {
+                self.standing.channels.remove(channel).ok_or_else(|| changed(channel))?;
+            }
+        }
+        self.compare(sequence, &checkpoint.channels)?;
+        match begins {
+            Some(standing) => {
+                self.standing = standing;
+                self.tree = None;
+            }
+            None => self.standing.follow(checkpoint),
+        }
+        self.check_state(checkpoint)
+    }
+
+    /// Checks the digest of the channels, which follows what has changed.
+    fn check_state(&mut self, checkpoint: &Checkpoint) -> Result<(), ChainError> {
+        let Some(state) = checkpoint.state else {
+            self.tree = None;
+            return Ok(());
+        };
+        let tree = match &mut self.tree {
+            Some(tree) if !checkpoint.is_whole() => {
+                for (channel, stamp) in &checkpoint.channels {
+                    tree.set(channel, stamp.digest);
+                }
+                for channel in &checkpoint.gone {
+                    tree.remove(channel);
+                }
+                tree
+            }
+            tree => tree.insert(self.standing.tree()),
+        };
+        let sequence = checkpoint.sequence;
+        if tree.digest() == state { Ok(()) } else { Err(ChainError::State { sequence }) }
+    }
+
+    /// Takes the values of a checkpoint, and gives the channels that have some.
+    fn take_values<'v>(
+        &mut self,
+        sequence: u64,
+        values: &'v [ChannelValue],
+    ) -> Result<BTreeSet<&'v str>, ChainError> {
+        let mut written = BTreeSet::new();
         for value in values {
-            let stamp = self.channels.get(&value.channel).copied();
+            let stamp = self.standing.channels.get(&value.channel).copied();
             let base = match (value.kind, stamp) {
                 (ValueKind::Whole, _) => value.version,
                 (ValueKind::Segment, Some(stamp)) => stamp.base,
-                (ValueKind::Segment, None) => return Err(changed(&value.channel)),
+                (ValueKind::Segment, None) => {
+                    return Err(ChainError::Value { sequence, channel: value.channel.clone() });
+                }
             };
             let digest = value.digest(stamp.map(|stamp| stamp.digest).as_ref());
             let stamp = ChannelStamp { base, digest, version: value.version };
-            self.channels.insert(value.channel.clone(), stamp);
+            self.standing.channels.insert(value.channel.clone(), stamp);
+            written.insert(value.channel.as_str());
         }
-        self.channels.retain(|channel, _| checkpoint.channels.contains_key(channel));
-        for (channel, stamp) in &checkpoint.channels {
-            if self.channels.get(channel) != Some(stamp) {
-                return Err(changed(channel));
+        Ok(written)
+    }
+
+    /// Checks where channels are said to stand against their values.
+    fn compare(&self, sequence: u64, channels: &BTreeMap<String, ChannelStamp>) -> Result<(), ChainError> {
+        for (channel, stamp) in channels {
+            if self.standing.channels.get(channel) != Some(stamp) {
+                return Err(ChainError::Value { sequence, channel: channel.clone() });
             }
         }
         Ok(())
     }
+}
+
+/// What a checkpoint that holds changes says it builds on, if it comes after one that said `line`.
+fn after(line: Delta, checkpoint: &Checkpoint) -> Delta {
+    Delta { entries: line.entries.saturating_add(checkpoint.state_entries()), ..line }
 }

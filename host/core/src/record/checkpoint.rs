@@ -13,6 +13,7 @@ use super::status::End;
 use super::task::TaskSummary;
 use super::value::Canonical;
 use crate::digest::{Digest, DomainHasher};
+use crate::format;
 use crate::limits::HostUse;
 use crate::time::Timestamp;
 
@@ -107,7 +108,21 @@ pub struct ChannelStamp {
     pub version: u64,
 }
 
+/// What a checkpoint that holds changes alone builds on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delta {
+    /// How many entries the checkpoints after `whole` hold, up to this one: once there are as many as a whole checkpoint has, the
+    /// next one is whole.
+    pub entries: u64,
+    /// The number of the newest checkpoint that is whole.
+    pub whole: u64,
+}
+
 /// A boundary of a run. It holds what changed; channel values lie beside it.
+///
+/// The maps of channels and nodes hold what changed since the checkpoint before, unless the checkpoint is whole: then they hold
+/// everything. [`Standing`](super::Standing) puts them together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
@@ -121,11 +136,14 @@ pub struct Checkpoint {
     /// How often a stored result has stood in for a dispatch of each node's item.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cached: BTreeMap<String, u64>,
-    /// Where every channel stands.
+    /// Where channels stand.
     pub channels: BTreeMap<String, ChannelStamp>,
     /// Supersteps that child runs have taken so far, at any depth.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub child_steps: u64,
+    /// What this builds on; absent from a whole checkpoint, and from all that release 0.1.0 wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Delta>,
     /// Deferred activations, waiting until nothing else is active.
     pub deferred: Vec<PendingActivation>,
     /// The end, if this is it.
@@ -143,6 +161,9 @@ pub struct Checkpoint {
     pub follows: Vec<String>,
     /// Fuel of the run so far.
     pub fuel: u64,
+    /// Channels that are no more, in order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<String>,
     /// The graph's digest.
     pub graph: Digest,
     /// Hooks that ran since the checkpoint before, in the order of their calls' ids.
@@ -185,6 +206,9 @@ pub struct Checkpoint {
     pub sequence: u64,
     /// What made it.
     pub source: Source,
+    /// The digest of all channels ([`DigestTree`](super::DigestTree)); absent from what release 0.1.0 wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Digest>,
     /// The number of supersteps committed so far.
     pub step: u64,
     /// The tasks of this superstep, in task order.
@@ -193,6 +217,13 @@ pub struct Checkpoint {
     /// channels are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub updates: BTreeMap<String, Vec<(String, Wrote)>>,
+    /// The version of the format: 2, or 1 in what release 0.1.0 wrote, which names every channel and node each time.
+    #[serde(
+        default = "first_version",
+        deserialize_with = "known_version",
+        skip_serializing_if = "is_first_version"
+    )]
+    pub version: u64,
     /// The nodes of this superstep, in task order; at the beginning of a fork, all that were visited up to there.
     pub visited: Vec<String>,
     /// The digest of all nodes visited so far, as a chain over supersteps.
@@ -203,6 +234,28 @@ pub struct Checkpoint {
     pub warnings: Vec<String>,
 }
 
+/// A result digest as it begins for every checkpoint of a run with these inputs.
+pub(crate) fn result_hasher(graph: &Digest, inputs: &Digest) -> DomainHasher {
+    DomainHasher::new("graph-host/result/v2").digest(graph).digest(inputs)
+}
+
+const fn first_version() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_first_version(version: &u64) -> bool {
+    *version == 1
+}
+
+fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let found = u64::deserialize(deserializer)?;
+    match found {
+        1..=format::CHECKPOINT => Ok(found),
+        _ => Err(serde::de::Error::custom(format::Newer { found, current: format::CHECKPOINT })),
+    }
+}
+
 /// A result digest: over the graph, the inputs, the channel values, what is next, the barriers, the visits and the
 /// fuel, and nothing that differs between two hosts that compute the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,8 +263,36 @@ pub struct Checkpoint {
 pub struct ResultDigest(pub Digest);
 
 impl Checkpoint {
+    /// Whether its maps hold everything, and not what changed alone.
+    pub const fn is_whole(&self) -> bool {
+        self.delta.is_none()
+    }
+
+    /// How many entries its maps of channels and nodes have.
+    pub fn state_entries(&self) -> u64 {
+        let counts = [&self.cached, &self.executions, &self.visits].map(BTreeMap::len);
+        let entries = counts.into_iter().fold(self.channels.len(), usize::saturating_add);
+        entries.saturating_add(self.gone.len()) as u64
+    }
+
     /// Computes the result digest of everything else in the checkpoint.
     pub fn result_digest(&self) -> ResultDigest {
+        let digest = if let Some(state) = &self.state {
+            result_hasher(&self.graph, &self.inputs).digest(state)
+        } else {
+            // As release 0.1.0 digested it: over every channel.
+            let over = DomainHasher::new("graph-host/result/v1").digest(&self.graph).digest(&self.inputs);
+            let counted = over.field(&(self.channels.len() as u64).to_le_bytes());
+            let add = |digest: DomainHasher, (channel, stamp): (&String, &ChannelStamp)| {
+                digest.field(channel.as_bytes()).digest(&stamp.digest)
+            };
+            self.channels.iter().fold(counted, add)
+        };
+        self.result_after(digest)
+    }
+
+    /// The result digest, of which the digest of everything up to the channels has begun.
+    pub(crate) fn result_after(&self, begun: DomainHasher) -> ResultDigest {
         fn activations(mut digest: DomainHasher, list: &[PendingActivation]) -> DomainHasher {
             digest = digest.field(&(list.len() as u64).to_le_bytes());
             for activation in list {
@@ -227,11 +308,7 @@ impl Checkpoint {
             }
             digest
         }
-        let mut digest = DomainHasher::new("graph-host/result/v1").digest(&self.graph).digest(&self.inputs);
-        digest = digest.field(&(self.channels.len() as u64).to_le_bytes());
-        for (channel, stamp) in &self.channels {
-            digest = digest.field(channel.as_bytes()).digest(&stamp.digest);
-        }
+        let mut digest = begun;
         digest = activations(digest, &self.next);
         digest = activations(digest, &self.deferred);
         digest = digest.field(&(self.barriers.len() as u64).to_le_bytes());

@@ -5,6 +5,7 @@ mod body;
 mod cache;
 mod chain;
 mod checkpoint;
+mod digest_tree;
 mod edge;
 mod event;
 mod history;
@@ -12,6 +13,7 @@ mod hook;
 pub mod journal;
 mod pruning;
 mod signed;
+mod standing;
 mod status;
 mod task;
 mod value;
@@ -20,9 +22,11 @@ pub use accepted::Accepted;
 pub use body::{Record, RecordKind};
 pub use cache::{CacheEntry, CacheEntryError, CacheHit, SignedCacheEntry, TaskCache};
 pub use chain::{ChainError, ChainVerifier};
+pub(crate) use checkpoint::result_hasher;
 pub use checkpoint::{
-    ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, PendingActivation, ResultDigest, Source,
+    ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, Delta, PendingActivation, ResultDigest, Source,
 };
+pub use digest_tree::DigestTree;
 pub use edge::{FiredEdge, Via};
 pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
 pub use history::{History, Landmark, NotThere, Place};
@@ -30,6 +34,7 @@ pub use hook::{HookRecord, HookSummary, PlannedAction, PlannedHook};
 pub use journal::{AttemptJournal, JournalDifference, JournalEntry, JournalReader};
 pub use pruning::{Pruning, PruningError, SignedPruning};
 pub use signed::{DecodeError, EncodeError, SignedRecord};
+pub use standing::Standing;
 pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord};
 pub use task::{AnswersRecord, InterruptRecord, PendingOutcome, TaskRecord, TaskSummary, TaskUse};
 pub use value::{Canonical, ChannelValue, ValueKind};

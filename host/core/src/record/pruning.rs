@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::standing::Standing;
 use crate::digest::{Digest, DomainHasher};
 use crate::time::Timestamp;
 use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
@@ -33,6 +34,9 @@ pub struct Pruning {
     pub removed: u64,
     /// The run.
     pub run: String,
+    /// Where everything stood at the first checkpoint that was kept, unless that one is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
     /// The nodes visited in the removed checkpoints, in order.
     pub visited: Vec<String>,
     /// The warnings of the removed checkpoints, in order.
@@ -137,6 +141,7 @@ mod tests {
             newest_sequence: 9,
             removed: 4,
             run: "r".to_owned(),
+            standing: None,
             visited: vec!["a".to_owned()],
             warnings: Vec::new(),
         };

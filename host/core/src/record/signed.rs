@@ -204,6 +204,10 @@ impl SignedRecord {
     /// never to build on it.
     pub fn decode(&self) -> Result<Record, DecodeError> {
         let body = &self.body;
+        let current = match self.kind {
+            RecordKind::Checkpoint => format::CHECKPOINT,
+            _ => format::CURRENT,
+        };
         let record = match self.kind {
             RecordKind::Checkpoint => {
                 serde_json::from_str::<Checkpoint>(body).map(|record| Record::Checkpoint(Box::new(record)))
@@ -217,7 +221,7 @@ impl SignedRecord {
             kind: self.kind,
             run: self.run.clone(),
             sequence: self.sequence,
-            reason: format::reason(body, &error),
+            reason: format::reason(body, current, &error),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! The picture of a run: how often nodes were visited and edges were taken.
 
+use std::collections::BTreeMap;
+
 use super::{Topology, TopologyEdge, TopologyEdgeKind};
 use crate::record::{Checkpoint, FiredEdge, Via};
 
@@ -11,22 +13,26 @@ impl Topology {
             edge.fired = Some(0);
         }
         let mut newest = None;
+        let mut visits: BTreeMap<&str, u64> = BTreeMap::new();
         for checkpoint in checkpoints {
             for fired in &checkpoint.fired {
                 self.add(fired);
             }
+            visits.extend(checkpoint.visits.iter().map(|(node, count)| (node.as_str(), *count)));
             newest = Some(checkpoint);
         }
-        let Some(newest) = newest else { return self };
+        if newest.is_none() {
+            return self;
+        }
         for node in &mut self.nodes {
-            node.visits = Some(newest.visits.get(&node.name).copied().unwrap_or(0));
+            node.visits = Some(visits.get(node.name.as_str()).copied().unwrap_or(0));
         }
         for edge in &mut self.edges {
             match (&edge.from, edge.kind) {
                 (None, _) => edge.fired = Some(1),
                 // A barrier hears of a node each time it has completed.
                 (Some(awaited), TopologyEdgeKind::Wait) => {
-                    edge.fired = Some(newest.visits.get(awaited).copied().unwrap_or(0));
+                    edge.fired = Some(visits.get(awaited.as_str()).copied().unwrap_or(0));
                 }
                 _ => {}
             }

@@ -240,7 +240,7 @@ fn read_lines(
             .map_err(|error| LogError::Malformed { line: number, reason: error.to_string() })?;
         let line: Line = serde_json::from_value(value).map_err(|error| LogError::Malformed {
             line: number,
-            reason: shown(&format::reason(text, &error)),
+            reason: shown(&format::reason(text, format::CURRENT, &error)),
         })?;
         if line.number != number || line.previous != end.last {
             return Err(LogError::Chain { line: number });

@@ -1,15 +1,16 @@
 //! The committed state of a run: its channels, what each superstep changed, and the way back if a commit fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::event::ChannelChange;
 use super::reduce::{Change, FoldError, Write, fold, overwritten};
+use crate::digest::Digest;
 use crate::graph::{Channel, Graph, NodeIndex, Reducer, WriteMode};
 use crate::json;
-use crate::record::{ChannelStamp, ChannelValue, ValueKind};
+use crate::record::{ChannelStamp, ChannelValue, DigestTree, ValueKind};
 use crate::template::Fields;
 use crate::work::{Exhausted, Meter, size};
 
@@ -21,8 +22,16 @@ pub(super) struct Channels {
     inputs: Arc<Value>,
     /// What all channels hold, as `work::size` measures it.
     size: u64,
+    /// Those that live for one superstep only.
+    passing: BTreeSet<String>,
     /// Values written since the last checkpoint that was handed out to be persisted.
     unpersisted: BTreeMap<String, Vec<ChannelValue>>,
+    /// Channels that were removed since that checkpoint, and may be there again.
+    removed: BTreeSet<String>,
+    /// The digests of the channels that it holds.
+    tree: DigestTree,
+    /// How many channels have a stamp.
+    stamped: u64,
 }
 
 #[derive(Debug)]
@@ -78,14 +87,27 @@ impl Channels {
     /// The channels before any write.
     pub(super) fn new(graph: &Graph, inputs: Arc<Value>) -> Self {
         let declared = declared(graph);
-        let mut channels =
-            Self { declared, slots: BTreeMap::new(), inputs, size: 0, unpersisted: BTreeMap::new() };
+        let mut channels = Self::empty(declared, inputs);
         for channel in &graph.channels {
             if let Some(value) = initial(channel) {
                 channels.set(&channel.name, channel.reducer, value, 0);
             }
         }
         channels
+    }
+
+    fn empty(declared: BTreeMap<String, Channel>, inputs: Arc<Value>) -> Self {
+        Self {
+            declared,
+            slots: BTreeMap::new(),
+            inputs,
+            size: 0,
+            passing: BTreeSet::new(),
+            unpersisted: BTreeMap::new(),
+            removed: BTreeSet::new(),
+            tree: DigestTree::default(),
+            stamped: 0,
+        }
     }
 
     /// The channels as a checkpoint's stored values say. Untracked channels are back at their defaults.
@@ -97,7 +119,7 @@ impl Channels {
     ) -> Result<Self, String> {
         let declared = declared(graph);
         let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
-        let mut digests: BTreeMap<String, crate::digest::Digest> = BTreeMap::new();
+        let mut digests: BTreeMap<String, Digest> = BTreeMap::new();
         for stored in values {
             let broken = |why: &str| format!("channel `{}`: {why}", stored.channel);
             let value: Value =
@@ -129,12 +151,14 @@ impl Channels {
             }
             slot.stamp = Some(*stamp);
         }
-        let mut size = 0_u64;
-        for (channel, slot) in &mut slots {
-            slot.size = size_of(channel, &slot.value);
-            size = size.saturating_add(slot.size);
+        let mut channels = Self::empty(declared, inputs);
+        for (channel, mut slot) in slots {
+            slot.size = size_of(&channel, &slot.value);
+            channels.insert(channel, slot);
         }
-        let mut channels = Self { declared, slots, inputs, size, unpersisted: BTreeMap::new() };
+        for (channel, stamp) in stamps {
+            channels.tree.set(channel, stamp.digest);
+        }
         channels.forget_untracked();
         Ok(channels)
     }
@@ -142,9 +166,11 @@ impl Channels {
     /// Puts untracked channels back at their defaults: whoever resumes a run finds them there, whether the walker was
     /// made from a store or has been waiting in memory.
     pub(super) fn forget_untracked(&mut self) {
-        let untracked = |slot: &&Slot| slot.reducer == Reducer::Untracked;
-        self.size -= self.slots.values().filter(untracked).map(|slot| slot.size).sum::<u64>();
-        self.slots.retain(|_, slot| slot.reducer != Reducer::Untracked);
+        let untracked = |(_, slot): &(&String, &Slot)| slot.reducer == Reducer::Untracked;
+        let names: Vec<String> = self.slots.iter().filter(untracked).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.remove(&name);
+        }
         let untracked = self.declared.values().filter(|channel| channel.reducer == Reducer::Untracked);
         let defaults: Vec<_> =
             untracked.filter_map(|channel| Some((channel.name.clone(), initial(channel)?))).collect();
@@ -167,16 +193,19 @@ impl Channels {
         self.size
     }
 
-    /// How many channels there are.
-    pub(super) fn count(&self) -> usize {
-        self.slots.len()
+    /// How many channels a checkpoint holds.
+    pub(super) const fn stamped(&self) -> u64 {
+        self.stamped
+    }
+
+    /// How many channels live for one superstep only.
+    pub(super) fn passing_count(&self) -> u64 {
+        self.passing.len() as u64
     }
 
     /// Forgets everything: the run has ended, and nothing is asked of it but its output.
     pub(super) fn clear(&mut self) {
-        self.slots.clear();
-        self.unpersisted.clear();
-        self.size = 0;
+        *self = Self::empty(std::mem::take(&mut self.declared), Arc::clone(&self.inputs));
     }
 
     /// What all channels would hold once these are written, and what lives for one superstep only is cleared.
@@ -386,8 +415,9 @@ impl Channels {
     /// What lives for one superstep only, and is not written in it.
     fn passing(&self, folded: &[Folded]) -> impl Iterator<Item = (&String, &Slot)> {
         let lives_on = |channel: &String| folded.iter().any(|written| written.channel == *channel);
-        self.slots
+        self.passing
             .iter()
+            .filter_map(|channel| self.slots.get_key_value(channel))
             .filter(|(_, slot)| match slot.reducer {
                 Reducer::Ephemeral => true,
                 Reducer::Topic => slot.value.as_array().is_none_or(|list| !list.is_empty()),
@@ -397,15 +427,25 @@ impl Channels {
     }
 
     fn insert(&mut self, channel: String, slot: Slot) {
+        if matches!(slot.reducer, Reducer::Ephemeral | Reducer::Topic) {
+            self.passing.insert(channel.clone());
+        }
         self.size = self.size.saturating_add(slot.size);
+        self.stamped += u64::from(slot.stamp.is_some());
         if let Some(before) = self.slots.insert(channel, slot) {
             self.size = self.size.saturating_sub(before.size);
+            self.stamped -= u64::from(before.stamp.is_some());
         }
     }
 
     fn remove(&mut self, channel: &str) -> Option<Slot> {
         let slot = self.slots.remove(channel)?;
+        if slot.stamp.is_some() {
+            self.removed.insert(channel.to_owned());
+        }
+        self.passing.remove(channel);
         self.size = self.size.saturating_sub(slot.size);
+        self.stamped -= u64::from(slot.stamp.is_some());
         Some(slot)
     }
 
@@ -476,6 +516,30 @@ impl Channels {
             .iter()
             .filter_map(|(channel, slot)| slot.stamp.map(|stamp| (channel.clone(), stamp)))
             .collect()
+    }
+
+    /// Goes on from here: where the channels stand whose values no checkpoint has carried yet, and those that the checkpoint
+    /// before holds and that are no more.
+    pub(super) fn take_changed(&mut self) -> (BTreeMap<String, ChannelStamp>, Vec<String>) {
+        let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
+        let stamp_of = |channel: &String| self.slots.get(channel).and_then(|slot| slot.stamp);
+        for channel in std::mem::take(&mut self.removed) {
+            if stamp_of(&channel).is_none() && self.tree.remove(&channel) {
+                gone.push(channel);
+            }
+        }
+        for channel in self.unpersisted.keys() {
+            if let Some(stamp) = stamp_of(channel) {
+                self.tree.set(channel, stamp.digest);
+                changed.insert(channel.clone(), stamp);
+            }
+        }
+        (changed, gone)
+    }
+
+    /// The digest of the channels, as they were when the changes were last taken.
+    pub(super) fn state_digest(&mut self) -> Digest {
+        self.tree.digest()
     }
 
     /// The values that no checkpoint has carried yet, by channel and then by version.

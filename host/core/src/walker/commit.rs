@@ -292,7 +292,7 @@ impl Walker {
                     committing.growth = committing.growth.saturating_add(folded.size);
                     committing.folded.push(folded);
                 } else {
-                    let size = self.boundary_size(&committing.superstep);
+                    let size = self.boundary_size(&committing.superstep, committing.folded.len());
                     meter
                         .charge(size)
                         .map_err(|exhausted| PieceError::Exhausted { exhausted, node: None })?;
@@ -326,15 +326,17 @@ impl Walker {
     }
 
     /// What the record of the boundary of a superstep takes up besides its values, roughly: it tells of each task, and says where
-    /// each channel and each node that was visited stands.
-    fn boundary_size(&self, superstep: &Superstep) -> u64 {
-        let visited = self.visits.iter().filter(|visits| **visits > 0).count() as u64;
+    /// each channel that was written and each node that was visited stands. That is counted twice, since it comes once more in
+    /// a checkpoint that is whole.
+    fn boundary_size(&self, superstep: &Superstep, written: usize) -> u64 {
+        let visited = superstep.activated.len().saturating_mul(2) as u64;
+        let channels = (written as u64).saturating_add(self.channels.passing_count()).saturating_mul(2);
         let next = self.next.len().saturating_add(self.deferred.len()) as u64;
         let warnings =
             superstep.tasks.iter().flat_map(|task| &task.warnings).map(|warning| warning.len() as u64);
         let fixed = visited
             .saturating_mul(NODE)
-            .saturating_add((self.channels.count() as u64).saturating_mul(CHANNEL))
+            .saturating_add(channels.saturating_mul(CHANNEL))
             .saturating_add(next.saturating_mul(NODE))
             .saturating_add((superstep.tasks.len() as u64).saturating_mul(TASK));
         warnings.fold(fixed, u64::saturating_add)
@@ -429,12 +431,12 @@ impl Walker {
         self.visited_digest = Checkpoint::extend_visited(&self.visited_digest, names);
         self.visited.extend_from_slice(&self.just_visited);
         for node in &self.just_visited {
-            self.visits[node.0 as usize] += 1;
+            self.tallies.of_mut(*node).visits += 1;
         }
         for active in &superstep.activated {
             let node = self.graph.node(active.node);
             for task in &superstep.tasks[active.tasks.clone()] {
-                self.executions[active.node.0 as usize] += u64::from(task.used.dispatches);
+                self.tallies.of_mut(active.node).executions += u64::from(task.used.dispatches);
                 self.fuel = self.fuel.saturating_add(task.used.fuel);
                 self.host = self.host.plus(task.used.host);
                 self.child_steps = self.child_steps.saturating_add(task.used.steps);
@@ -443,7 +445,7 @@ impl Walker {
                     self.results.insert(entry.key, entry);
                 }
                 let cached = task.caching.hit().cloned().map(Box::new);
-                self.cached[active.node.0 as usize] += u64::from(cached.is_some());
+                self.tallies.of_mut(active.node).cached += u64::from(cached.is_some());
                 self.tasks_unwritten.push(TaskSummary {
                     answers: task.answers.iter().cloned().map(Canonical::from).collect(),
                     at: task.told.at,

@@ -18,12 +18,14 @@ use super::routes::{Fired, Step};
 use super::schedule::limit;
 use super::setup::{CheckpointRef, HandleError, Setup, Summary, TaskDigests};
 use super::superstep::{Pending, Superstep, TaskState};
+use super::tallies::{Counted, Tallies};
 use super::telling::Telling;
-use crate::digest::Digest;
+use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
 use crate::limits::HostUse;
 use crate::record::{
-    Accepted, CacheEntry, Canonical, End, InterruptRecord, RunError, Source, Status, TaskSummary,
+    Accepted, CacheEntry, Canonical, Delta, End, InterruptRecord, RunError, Source, Status, TaskSummary,
+    result_hasher,
 };
 use crate::time::Timestamp;
 use crate::work::rates;
@@ -51,6 +53,8 @@ pub struct Walker {
     pub(super) uses_context: bool,
     pub(super) channels: Channels,
     pub(super) inputs_digest: Digest,
+    /// What the result digests of all checkpoints with these inputs begin with.
+    pub(super) result_hasher: DomainHasher,
     /// The number of the newest boundary.
     pub(super) sequence: u64,
     /// Supersteps committed.
@@ -59,22 +63,22 @@ pub struct Walker {
     pub(super) at: Timestamp,
     /// The newest checkpoint that was handed out to be persisted.
     pub(super) last: Option<CheckpointRef>,
+    /// What it builds on; without it, the next checkpoint is whole.
+    pub(super) line: Option<Delta>,
     /// A boundary has been made that no checkpoint holds yet, with what made it.
     pub(super) unwritten: Option<Source>,
     pub(super) next: Vec<Step>,
     pub(super) deferred: Vec<Step>,
     /// For each barrier, which of its nodes have arrived.
     pub(super) barriers: BTreeMap<NodeIndex, BTreeSet<NodeIndex>>,
-    pub(super) visits: Vec<u64>,
+    /// What is counted of each node.
+    pub(super) tallies: Tallies,
     pub(super) visited_digest: Digest,
     pub(super) visited: Vec<NodeIndex>,
     /// How many of `visited` checkpoints hold.
     pub(super) visited_written: usize,
     /// The nodes of the last superstep, for `interrupt: after`.
     pub(super) just_visited: Vec<NodeIndex>,
-    pub(super) executions: Vec<u64>,
-    /// How often a stored result has stood in for a dispatch, by node.
-    pub(super) cached: Vec<u64>,
     /// Results that no checkpoint has brought yet, by what they are found by.
     pub(super) results: BTreeMap<Digest, CacheEntry>,
     pub(super) fuel: u64,
@@ -179,27 +183,28 @@ impl Walker {
         if setup.identity.namespace.is_empty() {
             setup.manifest = Arc::new(crate::parameters::allowed(&graph, &setup.inputs, &setup.manifest));
         }
+        let inputs_digest = super::setup::inputs_digest(&setup.inputs);
         let mut walker = Self {
             channels,
             digests: TaskDigests::new(&setup),
             prepared: Vec::new(),
             uses_context: uses_context(&graph),
-            inputs_digest: super::setup::inputs_digest(&setup.inputs),
+            inputs_digest,
+            result_hasher: result_hasher(&graph.digest, &inputs_digest),
             sequence: 0,
             step: 0,
             at: Timestamp::default(),
             last: None,
+            line: None,
             unwritten: None,
             next: Vec::new(),
             deferred: Vec::new(),
             barriers: BTreeMap::new(),
-            visits: vec![0; graph.nodes.len()],
+            tallies: Tallies::new(&graph),
             visited_digest: graph.digest,
             visited: Vec::new(),
             visited_written: 0,
             just_visited: Vec::new(),
-            executions: vec![0; graph.nodes.len()],
-            cached: vec![0; graph.nodes.len()],
             results: BTreeMap::new(),
             fuel: 0,
             host: HostUse::default(),
@@ -602,24 +607,24 @@ impl Walker {
 
     /// The run as it stands.
     pub fn summary(&self) -> Summary {
-        let (mut executions, mut cached) = (self.executions.clone(), self.cached.clone());
+        let mut tallies = self.tallies.clone();
         let mut host = self.host_so_far();
         if let Some(superstep) = &self.superstep {
             for task in &superstep.tasks {
-                executions[superstep.activated[task.activated].node.0 as usize] +=
-                    u64::from(task.used.dispatches);
-                cached[superstep.activated[task.activated].node.0 as usize] +=
-                    u64::from(task.caching.hit().is_some());
+                let counts = tallies.of_mut(superstep.activated[task.activated].node);
+                counts.executions += u64::from(task.used.dispatches);
+                counts.cached += u64::from(task.caching.hit().is_some());
                 host = host.plus(task.used.host);
             }
         }
         for left in self.pending.0.values() {
-            executions[left.node.0 as usize] += u64::from(left.used.dispatches);
+            tallies.of_mut(left.node).executions += u64::from(left.used.dispatches);
             host = host.plus(left.used.host);
         }
         for node in self.pending.cached() {
-            cached[node.0 as usize] += 1;
+            tallies.of_mut(node).cached += 1;
         }
+        let Counted { executions, cached, .. } = tallies.all(&self.graph);
         let name = |node: NodeIndex| self.graph.node(node).name.clone();
         Summary {
             status: self.status,
@@ -630,8 +635,8 @@ impl Walker {
             inputs: Arc::clone(&self.setup.inputs),
             steps: self.step,
             visited: self.visited.iter().map(|node| name(*node)).collect(),
-            executions: self.counted(&executions),
-            cached: self.counted(&cached),
+            executions,
+            cached,
             next: self.next.iter().map(|step| name(step.node)).collect(),
             interrupts: self.interrupts.clone(),
             error: self.error.clone(),

@@ -180,7 +180,7 @@ impl Walker {
         let graph = Arc::clone(&self.graph);
         let node = graph.node(index);
         let superstep = &mut making.superstep;
-        let before = self.visits[index.0 as usize];
+        let before = self.tallies.of(index).visits;
         let entered = making.visits.entry(index).or_insert(before);
         *entered += 1;
         if let Some(most) = self.graph.max_visits_per_node.filter(|most| *entered > *most) {

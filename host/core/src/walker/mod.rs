@@ -26,6 +26,7 @@ mod scope;
 mod setup;
 mod shares;
 mod superstep;
+mod tallies;
 mod tasks;
 mod telling;
 mod travel;

@@ -8,16 +8,30 @@ use super::event::{Effect, Notice, Persist, PersistId};
 use super::machine::{Phase, illegal};
 use super::setup::{CheckpointRef, HandleError};
 use super::superstep::{Start, TaskState, Used};
+use super::tallies::Counted;
 use crate::digest::Digest;
+use crate::format;
 use crate::graph::{Durability, NodeIndex};
 use crate::record::{
-    Canonical, Checkpoint, EncodeError, ErrorCode, FiredEdge, PendingOutcome, Record, RunError, Source,
-    Status, StatusRecord, TaskRecord, TaskUse,
+    Canonical, ChannelStamp, Checkpoint, Delta, EncodeError, ErrorCode, FiredEdge, PendingOutcome, Record,
+    RunError, Source, Status, StatusRecord, TaskRecord, TaskUse,
 };
 use crate::time::Timestamp;
 
 /// Under `durability: exit` boundaries wait in memory for the end of the run, so many logical bytes of them at most.
 pub(super) const SPILL: u64 = 8 << 20;
+
+/// So many entries of changes never make a checkpoint whole: it would be read no faster.
+const FEW_ENTRIES: u64 = 64;
+
+/// What a checkpoint holds of channels and nodes.
+struct Changes {
+    channels: BTreeMap<String, ChannelStamp>,
+    gone: Vec<String>,
+    counted: Counted,
+    state: Digest,
+    delta: Option<Delta>,
+}
 
 impl Walker {
     /// The store has taken a record.
@@ -202,14 +216,32 @@ impl Walker {
         Ok(id)
     }
 
-    /// Counts by node name; nodes that count nothing are left out.
-    pub(super) fn counted(&self, counts: &[u64]) -> BTreeMap<String, u64> {
-        let counted = self.graph.nodes.iter().zip(counts).filter(|(_, count)| **count > 0);
-        counted.map(|(node, count)| (node.name.clone(), *count)).collect()
+    /// What the next checkpoint holds of channels and nodes, and what it builds on: what has changed, or everything once
+    /// the changes would take up as much.
+    fn take_changes(&mut self) -> Changes {
+        let (channels, gone) = self.channels.take_changed();
+        let counted = self.tallies.take_changed(&self.graph);
+        let state = self.channels.state_digest();
+        let entries = (channels.len() + gone.len()) as u64 + counted.entries();
+        let mut changes = Changes { channels, gone, counted, state, delta: None };
+        let whole = self.channels.stamped().saturating_add(self.tallies.counting().saturating_mul(2));
+        changes.delta = self.line.and_then(|line| {
+            let entries = line.entries.saturating_add(entries);
+            (entries <= whole.max(FEW_ENTRIES)).then_some(Delta { entries, ..line })
+        });
+        if changes.delta.is_none() {
+            changes.channels = self.channels.stamps();
+            changes.gone.clear();
+            changes.counted = self.tallies.all(&self.graph);
+        }
+        self.line = Some(changes.delta.unwrap_or(Delta { entries: 0, whole: self.sequence }));
+        changes
     }
 
     fn checkpoint(&mut self, source: Source) -> Checkpoint {
-        let name = |node: NodeIndex| self.graph.node(node).name.clone();
+        let Changes { channels, gone, counted, state, delta } = self.take_changes();
+        let graph = Arc::clone(&self.graph);
+        let name = |node: NodeIndex| graph.node(node).name.clone();
         let barriers =
             self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty()).map(|(barrier, arrived)| {
                 let waits = self.graph.node(*barrier).wait_for.iter();
@@ -235,16 +267,18 @@ impl Walker {
             accepted: std::mem::take(&mut self.accepted),
             at: self.at,
             barriers: barriers.collect(),
-            cached: self.counted(&self.cached),
-            channels: self.channels.stamps(),
+            cached: counted.cached,
+            channels,
             child_steps: self.child_steps,
+            delta,
             deferred: self.deferred.iter().map(|step| step.record(&self.graph)).collect(),
             end: self.end.clone(),
             errors_continued: self.errors_continued,
-            executions: self.counted(&self.executions),
+            executions: counted.executions,
             fired: fired.collect(),
             follows,
             fuel: self.fuel,
+            gone,
             graph: self.graph.digest,
             hooked: std::mem::take(&mut self.hooks.unwritten),
             hooks: self.hooks.planned.clone(),
@@ -262,17 +296,19 @@ impl Walker {
             seed: self.setup.seed,
             sequence: self.sequence,
             source,
+            state: Some(state),
             step: self.step,
             tasks: std::mem::take(&mut self.tasks_unwritten),
             updates: telling.updates,
+            version: format::CHECKPOINT,
             visited: self.visited[self.visited_written..].iter().map(|node| name(*node)).collect(),
             visited_digest: self.visited_digest,
-            visits: self.counted(&self.visits),
+            visits: counted.visits,
             warnings: self.warnings[self.warnings_written..told].to_vec(),
         };
         self.visited_written = self.visited.len();
         self.warnings_written = told;
-        checkpoint.result = checkpoint.result_digest();
+        checkpoint.result = checkpoint.result_after(self.result_hasher.clone().digest(&state));
         checkpoint
     }
 

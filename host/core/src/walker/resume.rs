@@ -12,17 +12,19 @@ use super::machine::{Phase, illegal};
 use super::routes::Step;
 use super::setup::{CheckpointRef, HandleError, RestoreError, Restored, Setup};
 use super::superstep::Pending;
+use super::tallies::{Counted, Tallies};
 use crate::graph::{Graph, NodeIndex};
 use crate::parameters::Parameters;
 use crate::record::{
-    AnswersRecord, Canonical, ErrorCode, InterruptRecord, PendingActivation, Record, Source, Status,
+    AnswersRecord, Canonical, Checkpoint, Delta, ErrorCode, InterruptRecord, PendingActivation, Record,
+    Source, Status, result_hasher,
 };
 use crate::time::Timestamp;
 
 impl Walker {
     /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
     pub fn restore(graph: Arc<Graph>, mut setup: Setup, restored: Restored) -> Result<Self, RestoreError> {
-        let Restored { checkpoint, digest, values, pending, answers, hooks, status, visited, warnings } =
+        let Restored { mut checkpoint, digest, values, pending, answers, hooks, status, visited, warnings } =
             restored;
         if checkpoint.graph != graph.digest {
             return Err(RestoreError::OtherGraph { found: checkpoint.graph, expected: graph.digest });
@@ -30,7 +32,7 @@ impl Walker {
         if checkpoint.inputs != super::setup::inputs_digest(&setup.inputs) {
             return Err(RestoreError::OtherInputs);
         }
-        let channels = Channels::restore(&graph, Arc::clone(&setup.inputs), &checkpoint.channels, values)
+        let mut channels = Channels::restore(&graph, Arc::clone(&setup.inputs), &checkpoint.channels, values)
             .map_err(|reason| RestoreError::Channel { reason })?;
         let unknown = |node: &str| RestoreError::UnknownNode { node: node.to_owned() };
         let find = |node: &String| graph.find(node).ok_or_else(|| unknown(node));
@@ -38,13 +40,6 @@ impl Walker {
             list.iter()
                 .map(|step| Step::restore(&graph, step).ok_or_else(|| unknown(&step.node)))
                 .collect::<Result<Vec<_>, _>>()
-        };
-        let counts = |counts: &BTreeMap<String, u64>| {
-            let mut by_node = vec![0; graph.nodes.len()];
-            for (node, count) in counts {
-                by_node[find(node)?.0 as usize] = *count;
-            }
-            Ok(by_node)
         };
         let nodes = |names: &[String]| names.iter().map(find).collect::<Result<Vec<NodeIndex>, _>>();
         let mut barriers = BTreeMap::new();
@@ -54,8 +49,7 @@ impl Walker {
         let pending = Pending::from_records(&graph, pending, answers, status.as_ref())
             .map_err(|node| unknown(&node))?;
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
-        let (visits, executions) = (counts(&checkpoint.visits)?, counts(&checkpoint.executions)?);
-        let cached = counts(&checkpoint.cached)?;
+        let tallies = restore_tallies(&graph, &mut checkpoint, &mut channels)?;
         // A pause after a node belongs to the superstep that ran it, not to what an edit or a fork made of that.
         let just_visited = match checkpoint.source {
             Source::Update { .. } | Source::Fork { .. } => Vec::new(),
@@ -72,8 +66,10 @@ impl Walker {
         walker.last =
             Some(CheckpointRef { sequence: checkpoint.sequence, digest, result_digest: checkpoint.result });
         (walker.next, walker.deferred, walker.barriers) = (next, deferred, barriers);
-        (walker.visits, walker.executions) = (visits, executions);
-        walker.cached = cached;
+        walker.tallies = tallies;
+        // What release 0.1.0 wrote has no digests to go on with: the next checkpoint is whole.
+        let line = checkpoint.delta.unwrap_or(Delta { entries: 0, whole: checkpoint.sequence });
+        walker.line = checkpoint.state.map(|_| line);
         walker.visited_digest = checkpoint.visited_digest;
         walker.visited_written = visited.len();
         (walker.visited, walker.just_visited) = (visited, just_visited);
@@ -302,6 +298,7 @@ impl Walker {
     fn take_inputs(&mut self, now: Timestamp, inputs: &Map<String, Value>, fx: &mut Vec<Effect>) {
         let merged = Arc::new(self.merged_inputs(inputs));
         self.inputs_digest = super::setup::inputs_digest(&merged);
+        self.result_hasher = result_hasher(&self.graph.digest, &self.inputs_digest);
         self.channels.set_inputs(Arc::clone(&merged));
         self.setup.inputs = merged;
         self.discard_pending();
@@ -350,4 +347,25 @@ pub(super) fn task_of(interrupt: &str) -> Arc<str> {
 
 pub(super) fn refused(code: ErrorCode, message: String) -> HandleError {
     HandleError::Refused { code, message }
+}
+
+/// What is counted of the nodes at a checkpoint, of which the maps are moved out. The channels have to be those
+/// that its digest is of.
+fn restore_tallies(
+    graph: &Graph,
+    checkpoint: &mut Checkpoint,
+    channels: &mut Channels,
+) -> Result<Tallies, RestoreError> {
+    let counted = Counted {
+        cached: std::mem::take(&mut checkpoint.cached),
+        executions: std::mem::take(&mut checkpoint.executions),
+        visits: std::mem::take(&mut checkpoint.visits),
+    };
+    let tallies = Tallies::restore(graph, counted).map_err(|node| RestoreError::UnknownNode { node })?;
+    match checkpoint.state {
+        Some(state) if state != channels.state_digest() => {
+            Err(RestoreError::State { sequence: checkpoint.sequence })
+        }
+        _ => Ok(tallies),
+    }
 }

@@ -72,10 +72,10 @@ impl Walker {
     /// Counts what tasks have used that will not be taken up again.
     pub(super) fn count_used(&mut self, left: Pending) {
         for node in left.cached() {
-            self.cached[node.0 as usize] += 1;
+            self.tallies.of_mut(node).cached += 1;
         }
         for left in left.0.into_values() {
-            self.executions[left.node.0 as usize] += u64::from(left.used.dispatches);
+            self.tallies.of_mut(left.node).executions += u64::from(left.used.dispatches);
             self.fuel = self.fuel.saturating_add(left.used.fuel);
             self.host = self.host.plus(left.used.host);
             self.child_steps = self.child_steps.saturating_add(left.used.steps);

@@ -155,6 +155,12 @@ pub enum RestoreError {
         /// Which and why.
         reason: String,
     },
+    /// What is given as everything that stands at the checkpoint is not what its digest is of.
+    #[error("the channels of checkpoint {sequence} are not those of its state digest")]
+    State {
+        /// The checkpoint's number.
+        sequence: u64,
+    },
     /// The checkpoint of a child run names no graph that there is.
     #[error("the child run `{namespace}` cannot be restored: {reason}")]
     Child {

@@ -37,6 +37,7 @@ impl Walker {
         let mut walker = Self::restore(graph, setup, nothing_pending)?;
         walker.channels.carry(values);
         walker.last = None;
+        walker.line = None;
         walker.visited_written = 0;
         walker.warnings_written = 0;
         walker.just_visited.clear();
@@ -145,8 +146,9 @@ impl Walker {
         back.persists = self.persists;
         back.max_steps = self.max_steps;
         back.cancel_requested = self.cancel_requested;
-        back.executions.clone_from(&self.executions);
-        back.cached.clone_from(&self.cached);
+        // What the newest checkpoint holds is not what this one has come from.
+        back.line = None;
+        back.tallies.take_spent(&self.tallies);
         back.fuel = self.fuel;
         back.host = self.host;
         back.carry_hooks(self);
@@ -295,7 +297,7 @@ impl Walker {
                     let active = Activated {
                         node: index,
                         argument: None,
-                        visit: self.visits[index.0 as usize] + 1,
+                        visit: self.tallies.of(index).visits + 1,
                         tasks: 0..0,
                         reached: 0,
                         list: None,

@@ -7,8 +7,8 @@ use graph_core::digest::Digest;
 use graph_core::hook::HookEvent;
 use graph_core::limits::HostUse;
 use graph_core::record::{
-    Accepted, Checkpoint, History, HookSummary, Pruning, Record, SignedPruning, SignedRecord, StatusRecord,
-    TaskCache,
+    Accepted, Checkpoint, History, HookSummary, Pruning, Record, SignedPruning, SignedRecord, Standing,
+    StatusRecord, TaskCache,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
@@ -111,8 +111,10 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
         pending: Pending::default(),
         trouble,
     };
+    let mut standing = told.begins.as_ref().map(Standing::after).unwrap_or_default();
     let ended = runs::each_checkpoint(store, run, |record| {
         let checkpoint = checkpoint(record, key)?;
+        standing.follow(&checkpoint);
         told.history.push(&checkpoint);
         told.usage.add(&checkpoint);
         let room = ACCEPTED.saturating_sub(told.accepted.len());
@@ -123,6 +125,9 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&Verif
         told.digest = Some(record.digest);
         Ok(())
     });
+    if let Some(newest) = &mut told.newest {
+        standing.complete(newest);
+    }
     if let Err(error) = ended {
         told.trouble = Some(error.message().to_owned());
     }

@@ -152,7 +152,10 @@ fn place(namespace: &str) -> Vec<u64> {
 fn newest(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<Option<Checkpoint>> {
     let Some(record) = store.checkpoint(run, namespace, At::Latest)? else { return Ok(None) };
     match runs::open_record(&record, None)? {
-        Record::Checkpoint(checkpoint) => Ok(Some(*checkpoint)),
+        Record::Checkpoint(mut checkpoint) => {
+            runs::complete(store, &mut checkpoint, None)?;
+            Ok(Some(*checkpoint))
+        }
         _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
     }
 }

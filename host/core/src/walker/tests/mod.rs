@@ -3,6 +3,7 @@
 
 mod cache;
 mod graphs;
+mod growth;
 mod invariants;
 mod journal;
 mod naive;

@@ -99,12 +99,13 @@ impl Stored {
         let mut found = None;
         let checkpoints = self.checkpoints.iter().filter(|signed| signed.namespace == namespace);
         for (index, signed) in checkpoints.enumerate() {
-            let checkpoint = verifier.checkpoint(signed).unwrap();
+            let mut checkpoint = verifier.checkpoint(signed).unwrap();
             history.push(&checkpoint);
             for value in &signed.values {
                 kept.entry(value.channel.clone()).or_default().push(value.clone());
             }
             if index == at {
+                verifier.standing().clone().complete(&mut checkpoint);
                 found = Some((checkpoint, signed.digest));
             }
         }

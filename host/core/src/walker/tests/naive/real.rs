@@ -15,7 +15,7 @@ use crate::capability::Manifest;
 use crate::graph::Reducer;
 use crate::limits::RunLimits;
 use crate::node::{Category, Failure, Goto, Outcome};
-use crate::record::{Record, Status, ValueKind};
+use crate::record::{Record, Standing, Status, ValueKind};
 use crate::time::Timestamp;
 use crate::walker::{
     Answers as GivenAnswers, Effect, Event, HandleError, Persist, PersistId, Restored, Resume, Setup,
@@ -223,9 +223,11 @@ impl<'g> Real<'g> {
     /// A walker that knows what was stored, and nothing else.
     fn restored(&self) -> Walker {
         let mut values = BTreeMap::<String, Vec<_>>::new();
+        let mut standing = Standing::default();
         let (mut visited, mut warnings, mut last) = (Vec::new(), Vec::new(), None);
         for persist in &self.stored.checkpoints {
             let Record::Checkpoint(checkpoint) = &persist.record else { panic!("no checkpoint") };
+            standing.follow(checkpoint);
             visited.extend(checkpoint.visited.iter().cloned());
             warnings.extend(checkpoint.warnings.iter().cloned());
             for value in &persist.values {
@@ -248,8 +250,10 @@ impl<'g> Real<'g> {
                 Record::Checkpoint(_) => {}
             }
         }
+        let mut checkpoint = through_text(&**checkpoint);
+        standing.complete(&mut checkpoint);
         let restored = Restored {
-            checkpoint: through_text(&**checkpoint),
+            checkpoint,
             digest,
             values: values.into_values().flatten().collect(),
             pending,

@@ -1,0 +1,141 @@
+//! What is counted of each node, and which of it has changed since the newest checkpoint.
+
+use std::collections::BTreeMap;
+
+use crate::graph::{Graph, NodeIndex};
+
+/// What is counted of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct NodeCounts {
+    /// How often a stored result has stood in for a dispatch of its item.
+    pub(super) cached: u64,
+    /// How often its item has been dispatched.
+    pub(super) executions: u64,
+    /// How often it has been visited.
+    pub(super) visits: u64,
+}
+
+/// The counts of the nodes of a graph.
+#[derive(Clone, Debug)]
+pub(super) struct Tallies {
+    counts: Vec<NodeCounts>,
+    /// The nodes whose counts the newest checkpoint does not hold; some more than once.
+    changed: Vec<NodeIndex>,
+    /// The nodes of which the newest checkpoint holds anything.
+    known: Vec<bool>,
+    /// How many those are.
+    counting: u64,
+}
+
+/// Counts by node name, as a checkpoint holds them: nodes that count nothing are left out.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    pub(super) cached: BTreeMap<String, u64>,
+    pub(super) executions: BTreeMap<String, u64>,
+    pub(super) visits: BTreeMap<String, u64>,
+}
+
+impl Counted {
+    /// How many entries a checkpoint has of it.
+    pub(super) fn entries(&self) -> u64 {
+        (self.cached.len() + self.executions.len() + self.visits.len()) as u64
+    }
+}
+
+impl Tallies {
+    /// Nothing is counted yet.
+    pub(super) fn new(graph: &Graph) -> Self {
+        Self {
+            counts: vec![NodeCounts::default(); graph.nodes.len()],
+            changed: Vec::new(),
+            known: vec![false; graph.nodes.len()],
+            counting: 0,
+        }
+    }
+
+    /// What a checkpoint holds of all nodes. The name that the graph does not have, if there is one, is the error.
+    pub(super) fn restore(graph: &Graph, counted: Counted) -> Result<Self, String> {
+        let mut tallies = Self::new(graph);
+        let mut take = |counts: BTreeMap<String, u64>, set: fn(&mut NodeCounts, u64)| {
+            for (node, count) in counts {
+                let Some(index) = graph.find(&node) else { return Err(node) };
+                set(tallies.of_mut(index), count);
+            }
+            Ok(())
+        };
+        take(counted.cached, |counts, count| counts.cached = count)?;
+        take(counted.executions, |counts, count| counts.executions = count)?;
+        take(counted.visits, |counts, count| counts.visits = count)?;
+        tallies.note_known();
+        tallies.changed.clear();
+        Ok(tallies)
+    }
+
+    /// What is counted of a node.
+    pub(super) fn of(&self, node: NodeIndex) -> NodeCounts {
+        self.counts.get(node.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// What is counted of a node, to be changed.
+    pub(super) fn of_mut(&mut self, node: NodeIndex) -> &mut NodeCounts {
+        if self.changed.last() != Some(&node) {
+            self.changed.push(node);
+        }
+        &mut self.counts[node.0 as usize]
+    }
+
+    /// Takes over what was spent on nodes as another walker has it, with visits as they are here.
+    pub(super) fn take_spent(&mut self, other: &Self) {
+        for (place, (own, other)) in (0..).zip(self.counts.iter_mut().zip(&other.counts)) {
+            if (own.executions, own.cached) != (other.executions, other.cached) {
+                (own.executions, own.cached) = (other.executions, other.cached);
+                self.changed.push(NodeIndex(place));
+            }
+        }
+    }
+
+    /// Of how many nodes anything was counted when the changes were last taken.
+    pub(super) const fn counting(&self) -> u64 {
+        self.counting
+    }
+
+    /// Everything by the names of the nodes.
+    pub(super) fn all(&self, graph: &Graph) -> Counted {
+        self.counted(graph, (0..).map(NodeIndex).take(self.counts.len()))
+    }
+
+    /// Goes on from here: what has changed since the last time, by the names of the nodes.
+    pub(super) fn take_changed(&mut self, graph: &Graph) -> Counted {
+        self.note_known();
+        let changed = std::mem::take(&mut self.changed);
+        self.counted(graph, changed)
+    }
+
+    fn note_known(&mut self) {
+        for node in &self.changed {
+            let at = node.0 as usize;
+            if !self.known[at] && self.counts[at] != NodeCounts::default() {
+                self.known[at] = true;
+                self.counting += 1;
+            }
+        }
+    }
+
+    fn counted(&self, graph: &Graph, nodes: impl IntoIterator<Item = NodeIndex>) -> Counted {
+        let mut counted = Counted::default();
+        for node in nodes {
+            let NodeCounts { cached, executions, visits } = self.of(node);
+            let maps = [
+                (&mut counted.cached, cached),
+                (&mut counted.executions, executions),
+                (&mut counted.visits, visits),
+            ];
+            for (map, count) in maps {
+                if count > 0 {
+                    map.insert(graph.node(node).name.clone(), count);
+                }
+            }
+        }
+        counted
+    }
+}
