@@ -1,5 +1,6 @@
 //! A checkpoint that a replay has come to beside the one that is recorded: the first key in which they differ.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use graph_core::record::{ChannelValue, Checkpoint, Record, Standing, TaskEvent, TaskSummary};
@@ -74,8 +75,8 @@ pub(super) fn compare(
     let strict = way.strict;
     let recorded = &stored.checkpoint;
     let mut now = replayed.clone();
-    if recorded.state.is_none() {
-        as_first_release(recorded, &mut now, standing);
+    if way.first_release {
+        take_form(recorded, &mut now, standing);
     }
     measured(recorded, &mut now, way, cut);
     let same_result = now.result == recorded.result && replayed.result_digest() == replayed.result;
@@ -104,12 +105,29 @@ pub(super) fn compare(
     })
 }
 
-/// Makes a checkpoint what release 0.1.0 would have made of it: whole, and without digests of the state.
-fn as_first_release(recorded: &Checkpoint, now: &mut Checkpoint, standing: &Standing) {
-    standing.clone().complete(now);
-    (now.delta, now.state, now.version) = (None, None, recorded.version);
-    now.gone.clear();
-    now.result = now.result_digest();
+/// Gives a checkpoint the form of the recorded one: whole, or with the entries that it names. A run that release 0.1.0 has begun
+/// is recorded in whole checkpoints at first, where a replay makes changes; what stands is compared either way.
+fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &Standing) {
+    fn named<T: Copy>(names: &BTreeMap<String, T>, all: &BTreeMap<String, T>) -> BTreeMap<String, T> {
+        names.keys().filter_map(|name| Some((name.clone(), *all.get(name)?))).collect()
+    }
+    if recorded.is_whole() {
+        standing.clone().complete(now);
+        now.gone.clear();
+    } else {
+        now.cached = named(&recorded.cached, &standing.cached);
+        now.channels = named(&recorded.channels, &standing.channels);
+        now.executions = named(&recorded.executions, &standing.executions);
+        now.visits = named(&recorded.visits, &standing.visits);
+        now.gone.clone_from(&recorded.gone);
+        now.gone.retain(|channel| !standing.channels.contains_key(channel));
+    }
+    now.delta = recorded.delta;
+    if recorded.state.is_none() {
+        // Its result digest is over each channel.
+        (now.state, now.version) = (None, recorded.version);
+        now.result = now.result_digest();
+    }
 }
 
 /// Takes over what was measured, and what nodes have no part in.
