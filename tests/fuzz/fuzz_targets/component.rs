@@ -62,7 +62,7 @@ fuzz_target!(|data: &[u8]| {
     let params = serde_json::json!({ "op": "echo", "value": 1 });
     let call = Call {
         activation: &activation,
-        params: &params,
+        params: std::borrow::Cow::Borrowed(&params),
         seed: [1; 32],
         clock: Timestamp(1),
         limits,
