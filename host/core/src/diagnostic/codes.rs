@@ -94,8 +94,8 @@ closed.
 Indent with spaces, the same number for all entries of one mapping. The marked place is where reading stopped: the cause is \
 there or just before it.";
     YAML_TOO_LARGE = "GH0102", "the document is over a size limit",
-"A document may have 8 MiB of text, be nested 64 levels deep, and hold 500,000 values once its aliases are resolved, of which \
-100,000 may be mappings. The limits keep a small file from using up the machine, as an `alias bomb` does:
+"A document may have 8 MiB of text, be nested 64 levels deep, and hold 200,000 values once its aliases are resolved. The limits \
+keep a small file from using up the machine, as an `alias bomb` does:
 
     a: &a [x, x, x, x, x, x, x, x, x]
     b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]

@@ -15,7 +15,7 @@ mod units;
 
 pub use fields::Fields;
 pub use node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
-pub use parse::{MAX_DEPTH, MAX_MAPPINGS, MAX_NODES, MAX_TEXT, parse};
+pub use parse::{MAX_DEPTH, MAX_NODES, MAX_TEXT, parse};
 pub use units::{ParseDurationError, ParseSizeError, parse_duration, parse_size};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Seen;
 
-use saphyr_parser::{Event, Input, Parser, ScalarStyle, Span as Marks, Tag};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span as Marks, Tag};
 
 use super::node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
 use super::scalar::{self, ScalarError};
@@ -13,11 +13,8 @@ use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt};
 pub const MAX_TEXT: usize = 8 << 20;
 /// How deeply lists and mappings may be nested.
 pub const MAX_DEPTH: usize = 64;
-/// How many values a document may have, each use of an alias counted with all that it stands for. A graph of 40,000 nodes
-/// with two mappings and four fields each has about as many.
-pub const MAX_NODES: usize = 500_000;
-/// How many of them may be mappings: one with a single key in it takes as much memory as ten other values.
-pub const MAX_MAPPINGS: usize = 100_000;
+/// How many values a document may have, each use of an alias counted with all that it stands for.
+pub const MAX_NODES: usize = 200_000;
 /// How many bytes the texts of a document may have together, each use of an alias counted.
 const MAX_EXPANDED: usize = 2 * MAX_TEXT;
 
@@ -45,8 +42,8 @@ pub fn parse(text: &str, problems: &Problems) -> Option<Node> {
         problems,
         stack: Vec::new(),
         anchors: BTreeMap::new(),
-        size: Size::default(),
-        over: None,
+        nodes: 0,
+        bytes: 0,
         root: None,
     };
     builder.run();
@@ -122,7 +119,8 @@ impl<'t> Index<'t> {
 #[derive(Clone)]
 struct Built {
     node: Node,
-    size: Size,
+    nodes: usize,
+    bytes: usize,
     height: usize,
 }
 
@@ -130,45 +128,9 @@ struct Frame {
     kind: FrameKind,
     span: Span,
     anchor: usize,
-    size: Size,
-    height: usize,
-}
-
-/// What a value comes to, with all that is in it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Size {
     nodes: usize,
-    mappings: usize,
     bytes: usize,
-}
-
-impl Size {
-    const LIST: Self = Self::scalar(0);
-    const MAPPING: Self = Self { nodes: 1, mappings: 1, bytes: 0 };
-
-    const fn scalar(bytes: usize) -> Self {
-        Self { nodes: 1, mappings: 0, bytes }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.nodes = self.nodes.saturating_add(other.nodes);
-        self.mappings = self.mappings.saturating_add(other.mappings);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-    }
-
-    /// What is limited: what it is called, how much of it there is, and the limit.
-    fn limits(self) -> [(&'static str, usize, usize); 3] {
-        [
-            ("values", self.nodes, MAX_NODES),
-            ("mappings", self.mappings, MAX_MAPPINGS),
-            ("bytes of texts", self.bytes, MAX_EXPANDED),
-        ]
-    }
-
-    /// The place among the limits of the first that it is over.
-    fn over(self) -> Option<usize> {
-        self.limits().iter().position(|(_, found, most)| found > most)
-    }
+    height: usize,
 }
 
 enum FrameKind {
@@ -200,9 +162,8 @@ struct Builder<'t> {
     stack: Vec<Frame>,
     /// The value of each anchor that has been read to its end.
     anchors: BTreeMap<usize, Built>,
-    size: Size,
-    /// The place at which a limit is reached.
-    over: Option<Span>,
+    nodes: usize,
+    bytes: usize,
     root: Option<Node>,
 }
 
@@ -235,41 +196,9 @@ impl Builder<'_> {
                 }
             }
             if self.event(event, self.span(marks, skipped)).is_err() {
-                if let Some(span) = self.over {
-                    self.too_large(span, &mut parser);
-                }
                 return;
             }
         }
-    }
-
-    /// Reports that a limit is reached at a place. What is behind it is counted, and not kept.
-    fn too_large(&mut self, span: Span, rest: &mut Parser<'_, impl Input>) {
-        let Some(over) = self.size.over() else { return };
-        let mut exact = true;
-        while let Some(event) = rest.next_event() {
-            match event.map(|(event, _)| event) {
-                Ok(Event::Scalar(value, ..)) => self.size.add(Size::scalar(value.len())),
-                Ok(Event::SequenceStart(..)) => self.size.add(Size::LIST),
-                Ok(Event::MappingStart(..)) => self.size.add(Size::MAPPING),
-                // What it stands for may be behind the limit.
-                Ok(Event::Alias(..)) | Err(_) => exact = false,
-                Ok(_) => {}
-            }
-            if !exact {
-                break;
-            }
-        }
-        let (what, found, most) = self.size.limits()[over];
-        let least = if exact { "" } else { "at least " };
-        let message = format!(
-            "the document has {least}{found} {what}, each alias counted with what it stands for; at most {most} are read"
-        );
-        let problem = Diagnostic::error(codes::YAML_TOO_LARGE, span.first_line(), message);
-        self.problems.push(problem.label("the limit is reached here").help(
-            "keep large data outside of the document: pass it as an input, or let a node read it from a granted folder; \
-             divide a large graph into graphs that it calls",
-        ));
     }
 
     fn span(&self, marks: Marks, skipped: usize) -> Span {
@@ -288,9 +217,9 @@ impl Builder<'_> {
         match event {
             Event::Scalar(value, style, anchor, tag) => {
                 let node = self.scalar(&value, style, tag.as_deref(), span);
-                let size = Size::scalar(value.len());
-                self.charge(size, span)?;
-                self.complete(Built { node, size, height: 0 }, anchor)
+                let bytes = value.len();
+                self.charge(1, bytes, span)?;
+                self.complete(Built { node, nodes: 1, bytes, height: 0 }, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "seq", span);
@@ -308,13 +237,22 @@ impl Builder<'_> {
         }
     }
 
-    /// Counts a value against the limits.
-    fn charge(&mut self, size: Size, span: Span) -> Result<(), Stop> {
-        self.size.add(size);
-        if self.size.over().is_none() {
+    /// Counts values and bytes against the limits.
+    fn charge(&mut self, nodes: usize, bytes: usize, span: Span) -> Result<(), Stop> {
+        self.nodes = self.nodes.saturating_add(nodes);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.nodes <= MAX_NODES && self.bytes <= MAX_EXPANDED {
             return Ok(());
         }
-        self.over = Some(span);
+        let message = if self.nodes > MAX_NODES {
+            format!("the document has more than {MAX_NODES} values once its aliases are resolved")
+        } else {
+            format!(
+                "the texts of the document have more than {MAX_EXPANDED} bytes once its aliases are resolved"
+            )
+        };
+        let problem = Diagnostic::error(codes::YAML_TOO_LARGE, span.first_line(), message);
+        self.problems.push(problem.label("the limit is reached here"));
         Err(Stop)
     }
 
@@ -329,26 +267,19 @@ impl Builder<'_> {
         if self.stack.len() >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
-        let size = match kind {
-            FrameKind::List(_) => Size::LIST,
-            FrameKind::Mapping { .. } => Size::MAPPING,
-        };
-        self.charge(size, span)?;
-        self.stack.push(Frame { kind, span, anchor, size, height: 0 });
+        self.charge(1, 0, span)?;
+        self.stack.push(Frame { kind, span, anchor, nodes: 1, bytes: 0, height: 0 });
         Ok(())
     }
 
     fn close(&mut self, end: Span) -> Result<(), Stop> {
         let Some(frame) = self.stack.pop() else { return Ok(()) };
         let (value, last) = match frame.kind {
-            // Most collections are small, and room for more would be most of what they take.
-            FrameKind::List(mut items) => {
-                items.shrink_to_fit();
+            FrameKind::List(items) => {
                 let last = items.last().map(|item| item.span.end);
                 (Yaml::List(items), last)
             }
-            FrameKind::Mapping { mut entries, .. } => {
-                entries.shrink_to_fit();
+            FrameKind::Mapping { entries, .. } => {
                 let last = entries.last().map(|entry| entry.value.span.end.max(entry.key.span.end));
                 (Yaml::Mapping(Mapping { entries }), last)
             }
@@ -357,7 +288,12 @@ impl Builder<'_> {
         let bracket = self.text.get(end.start..end.end).is_some_and(|text| text.ends_with([']', '}']));
         let last = if bracket { end.end } else { last.unwrap_or(frame.span.end) };
         let span = Span { end: last.max(frame.span.start), ..frame.span };
-        let built = Built { node: Node { value, span }, size: frame.size, height: frame.height };
+        let built = Built {
+            node: Node { value, span },
+            nodes: frame.nodes,
+            bytes: frame.bytes,
+            height: frame.height,
+        };
         self.complete(built, frame.anchor)
     }
 
@@ -365,14 +301,16 @@ impl Builder<'_> {
         let Some(found) = self.anchors.get(&anchor) else {
             let message = "the alias stands inside the value that it is an alias of";
             self.error(codes::YAML_ALIAS, span, message, Some("write the value out"));
-            let node = Node { value: Yaml::Null, span };
-            return self.complete(Built { node, size: Size::scalar(0), height: 0 }, 0);
+            return self.complete(
+                Built { node: Node { value: Yaml::Null, span }, nodes: 1, bytes: 0, height: 0 },
+                0,
+            );
         };
-        let (size, height) = (found.size, found.height);
+        let (nodes, bytes, height) = (found.nodes, found.bytes, found.height);
         if self.stack.len() + height > MAX_DEPTH {
             return Err(self.too_deep(span));
         }
-        self.charge(size, span)?;
+        self.charge(nodes, bytes, span)?;
         let Some(mut built) = self.anchors.get(&anchor).cloned() else { return Ok(()) };
         built.node.span = span;
         self.complete(built, 0)
@@ -381,14 +319,15 @@ impl Builder<'_> {
     /// Puts a value where it belongs: under its anchor, into the innermost collection, or at the root.
     fn complete(&mut self, built: Built, anchor: usize) -> Result<(), Stop> {
         if anchor > 0 {
-            self.charge(built.size, built.node.span)?;
+            self.charge(built.nodes, built.bytes, built.node.span)?;
             self.anchors.insert(anchor, built.clone());
         }
         let Some(frame) = self.stack.last_mut() else {
             self.root = Some(built.node);
             return Ok(());
         };
-        frame.size.add(built.size);
+        frame.nodes += built.nodes;
+        frame.bytes += built.bytes;
         frame.height = frame.height.max(built.height + 1);
         match &mut frame.kind {
             FrameKind::List(items) => items.push(built.node),

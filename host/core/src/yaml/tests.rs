@@ -129,42 +129,6 @@ fn aliases_are_resolved() {
     assert_eq!(root.descend(["b"]).span.line, 2);
 }
 
-/// The problem of a document that is over a limit.
-fn over(text: &str) -> String {
-    let (_, diagnostics) = read(text);
-    let problem = diagnostics.iter().find(|problem| problem.code().to_string() == "GH0102").unwrap();
-    assert!(problem.help_text().unwrap().starts_with("keep large data outside of the document"));
-    problem.message().to_owned()
-}
-
-#[test]
-fn what_is_over_a_limit_is_counted() {
-    assert_eq!(
-        over(&"- x\n".repeat(1_234_566)),
-        "the document has 1234567 values, each alias counted with what it stands for; at most 500000 are read"
-    );
-    assert_eq!(
-        over(&"- {a: }\n".repeat(234_566)),
-        "the document has 234566 mappings, each alias counted with what it stands for; at most 100000 are read"
-    );
-    let long = format!("- &a {}\n{}", "x".repeat(1 << 20), "- *a\n".repeat(100));
-    assert_eq!(
-        over(&long),
-        "the document has at least 17825792 bytes of texts, each alias counted with what it stands for; at most 16777216 \
-         are read"
-    );
-    let cut = format!("{}- \"", "- x\n".repeat(1_000_001));
-    assert!(over(&cut).starts_with("the document has at least 1000002 values"), "{}", over(&cut));
-}
-
-#[test]
-fn a_graph_of_forty_thousand_nodes_is_a_document() {
-    let node =
-        |number: usize| format!("n{number}: {{ assign: {{ x: 1, y: 2, z: 3 }}, next: n{} }}\n", number + 1);
-    let root = clean(&(0..40_000).map(node).collect::<String>());
-    assert_eq!(root.descend(["n39999", "assign", "z"]).to_json(), 3);
-}
-
 #[test]
 fn hostile_texts_are_refused_in_bounded_time() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
@@ -189,7 +153,7 @@ fn hostile_texts_are_refused_in_bounded_time() {
         ("many values", "- x\n".repeat(1_000_000), Some("GH0102")),
         (
             "many keys",
-            (0..600_000).map(|at| format!("k{at}: 1\n")).collect::<Vec<_>>().concat(),
+            (0..150_000).map(|at| format!("k{at}: 1\n")).collect::<Vec<_>>().concat(),
             Some("GH0102"),
         ),
         ("one key, many times", "a: 1\n".repeat(90_000), Some("GH0103")),
