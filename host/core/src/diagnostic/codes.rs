@@ -94,7 +94,8 @@ closed.
 Indent with spaces, the same number for all entries of one mapping. The marked place is where reading stopped: the cause is \
 there or just before it.";
     YAML_TOO_LARGE = "GH0102", "the document is over a size limit",
-"A document may have 8 MiB of text, be nested 64 levels deep, and hold 200,000 values once its aliases are resolved. The limits \
+"A document may have 8 MiB of text, be nested 64 levels deep, and hold 1,200,000 values once its aliases are resolved: a key is \
+a value, too, and a mapping counts as five, as it takes the memory of five. A graph of 20,000 nodes stays below that. The limits \
 keep a small file from using up the machine, as an `alias bomb` does:
 
     a: &a [x, x, x, x, x, x, x, x, x]

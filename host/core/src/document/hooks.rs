@@ -43,7 +43,7 @@ pub fn load_hooks(source_name: &str, text: &str, layer: HookLayer) -> Result<Loa
                 if let Some(node) = fields.filled(key)
                     && !matches!(node.value, Yaml::Text(_) | Yaml::Number(_))
                 {
-                    node.wrong_type(&format!("`{key}`"), "a text", &problems);
+                    node.wrong_type(format!("`{key}`"), "a text", &problems);
                 }
             }
             let node = fields.required("hooks");

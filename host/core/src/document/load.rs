@@ -90,7 +90,7 @@ fn tool(root: &Node, text: &str, id: &str, problems: &Problems) -> Option<Graph>
         if let Some(node) = fields.filled(key)
             && !matches!(node.value, Yaml::Text(_) | Yaml::Number(_))
         {
-            node.wrong_type(&format!("`{key}`"), "a text", problems);
+            node.wrong_type(format!("`{key}`"), "a text", problems);
         }
     }
     if let Some(node) = fields.required("tool_type")

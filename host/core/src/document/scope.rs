@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::condition::Condition;
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt, nearest};
@@ -131,7 +132,7 @@ impl<'n> Reader<'n> {
         roots: &[&str],
         variable: Option<&str>,
     ) -> Option<ValueTemplate> {
-        match ValueTemplate::parse(&node.to_json()) {
+        match ValueTemplate::from_arc(Arc::new(node.to_json())) {
             Ok(template) => self.check_roots(&template, node, roots, variable).then_some(template),
             Err(_) if self.problems.is_full() => None,
             Err(error) => {

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,41 @@ fn refused(text: &str) -> Diagnostics {
         Ok(_) => panic!("the document was accepted:\n{text}"),
         Err(problems) => *problems,
     }
+}
+
+/// A document with this number of typical nodes: an action with params, a write, and an edge with a condition.
+fn of_nodes(count: usize) -> String {
+    let mut text = "tool_type: graph\nconfig:\n  start: n0\n  nodes:\n".to_owned();
+    for at in 0..count {
+        let next = (at + 1) % count;
+        writeln!(
+            text,
+            "    n{at}:\n      action: {{ item_id: t/tool, params: {{ name: \"${{inputs.name}}\", at: {at} }} }}\n      \
+             assign: {{ found: \"${{result.text}}\" }}\n      \
+             next: [{{ to: n{next}, when: {{ path: state.found, op: exists }} }}, {{ to: [] }}]"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_graph_of_many_nodes_is_read() {
+    let found = loaded(&of_nodes(20_000));
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    assert_eq!(found.graph.nodes.len(), 20_000);
+    assert_eq!(found.graph.nodes[19_999].name, "n19999");
+}
+
+#[test]
+fn a_graph_of_too_many_values_is_refused_with_what_to_do() {
+    let refused = refused(&of_nodes(30_000));
+    let told = refused.to_json().to_string();
+    assert!(
+        told.contains("more than 1200000 values, with keys, each mapping counted as 5")
+            && told.contains("divided into graphs"),
+        "{told}"
+    );
 }
 
 /// Diagnostics as a terminal without colours shows them.

@@ -308,7 +308,7 @@ fn yaml_input(name: &str, mut fields: Fields<'_>, problems: &Problems) -> Option
             InputKind::Integer | InputKind::Array | InputKind::Object => format!("an {}", kind.schema()?),
             _ => format!("a {}", kind.schema()?),
         };
-        default.wrong_type(&format!("the default of `{}`", excerpt(name)), &expected, problems);
+        default.wrong_type(format!("the default of `{}`", excerpt(name)), &expected, problems);
         return None;
     }
     let default = default.map(Node::to_json);

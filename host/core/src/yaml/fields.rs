@@ -14,6 +14,7 @@
 //! assert_eq!(problems.len(), 1);
 //! ```
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -28,18 +29,29 @@ use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, nearest, printa
 pub struct Fields<'n> {
     mapping: &'n Mapping,
     span: Span,
-    what: String,
+    what: Cow<'n, str>,
+    /// One that is asked for again is here again.
     known: Vec<&'static str>,
+    /// A bit for each of the first entries: whether it was asked for.
+    found: u64,
     problems: &'n Problems,
+}
+
+/// How many keys most kinds of mappings have at most.
+const KEYS: usize = 16;
+
+/// The bit of an entry in [`Fields::found`]; none for an entry that has no bit.
+fn bit(entry: usize) -> u64 {
+    u32::try_from(entry).ok().and_then(|entry| 1_u64.checked_shl(entry)).unwrap_or(0)
 }
 
 impl<'n> Fields<'n> {
     /// Starts reading a mapping; anything else is reported as a wrong type. `what` names the mapping in messages: "the
     /// manifest", "node `a`".
-    pub fn open(node: &'n Node, what: impl Into<String>, problems: &'n Problems) -> Option<Self> {
+    pub fn open(node: &'n Node, what: impl Into<Cow<'n, str>>, problems: &'n Problems) -> Option<Self> {
         let what = what.into();
         let mapping = node.mapping(&what, problems)?;
-        Some(Self { mapping, span: node.span, what, known: Vec::new(), problems })
+        Some(Self { mapping, span: node.span, what, known: Vec::with_capacity(KEYS), found: 0, problems })
     }
 
     /// Where the mapping stands.
@@ -59,10 +71,10 @@ impl<'n> Fields<'n> {
 
     /// The key and its value, if the key is there.
     pub fn entry(&mut self, key: &'static str) -> Option<&'n Entry> {
-        if !self.known.contains(&key) {
-            self.known.push(key);
-        }
-        self.mapping.entry(key)
+        self.known.push(key);
+        let at = self.mapping.entries.iter().position(|entry| entry.key.name == key)?;
+        self.found |= bit(at);
+        self.mapping.entries.get(at)
     }
 
     /// The value of a key, if the key is there.
@@ -90,17 +102,17 @@ impl<'n> Fields<'n> {
 
     /// The text of a key, if the key is there.
     pub fn text(&mut self, key: &'static str) -> Option<&'n str> {
-        self.get(key)?.text(&format!("`{key}`"), self.problems)
+        self.get(key)?.text(format_args!("`{key}`"), self.problems)
     }
 
     /// The boolean of a key, if the key is there.
     pub fn bool(&mut self, key: &'static str) -> Option<bool> {
-        self.get(key)?.bool(&format!("`{key}`"), self.problems)
+        self.get(key)?.bool(format_args!("`{key}`"), self.problems)
     }
 
     /// The integer of a key within a range, if the key is there.
     pub fn u64(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        self.get(key)?.u64(&format!("`{key}`"), range, self.problems)
+        self.get(key)?.u64(format_args!("`{key}`"), range, self.problems)
     }
 
     /// Checks the `version` of the document's format, if it states one: 1, where it does not. A later one is a problem.
@@ -112,31 +124,31 @@ impl<'n> Fields<'n> {
 
     /// The finite number of a key within a range, if the key is there.
     pub fn f64(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
-        self.get(key)?.f64(&format!("`{key}`"), range, self.problems)
+        self.get(key)?.f64(format_args!("`{key}`"), range, self.problems)
     }
 
     /// The duration of a key, if the key is there.
     pub fn duration(&mut self, key: &'static str) -> Option<Duration> {
-        self.get(key)?.duration(&format!("`{key}`"), self.problems)
+        self.get(key)?.duration(format_args!("`{key}`"), self.problems)
     }
 
     /// The size in bytes of a key, if the key is there.
     pub fn size(&mut self, key: &'static str) -> Option<u64> {
-        self.get(key)?.size(&format!("`{key}`"), self.problems)
+        self.get(key)?.size(format_args!("`{key}`"), self.problems)
     }
 
     /// One of a few words, if the key is there.
     pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
-        self.get(key)?.choice(&format!("`{key}`"), choices, self.problems)
+        self.get(key)?.choice(format_args!("`{key}`"), choices, self.problems)
     }
 
     /// The texts of a list, each with its node, if the key is there.
     pub fn texts(&mut self, key: &'static str) -> Option<Vec<(&'n str, &'n Node)>> {
-        self.get(key)?.texts(&format!("`{key}`"), self.problems)
+        self.get(key)?.texts(format_args!("`{key}`"), self.problems)
     }
 
     /// The mapping of a key, to be read in the same way, if the key is there.
-    pub fn fields(&mut self, key: &'static str, what: impl Into<String>) -> Option<Fields<'n>> {
+    pub fn fields(&mut self, key: &'static str, what: impl Into<Cow<'n, str>>) -> Option<Fields<'n>> {
         Fields::open(self.get(key)?, what, self.problems)
     }
 
@@ -148,14 +160,15 @@ impl<'n> Fields<'n> {
     fn known_sorted(&self) -> String {
         let mut known = self.known.clone();
         known.sort_unstable();
+        known.dedup();
         known.join(", ")
     }
 
     /// Reports every key that was not asked for, with the nearest one that was.
     pub fn finish(self) {
-        for entry in self.mapping {
+        for (at, entry) in self.mapping.iter().enumerate() {
             let name = entry.key.name.as_str();
-            if self.known.contains(&name) {
+            if self.found & bit(at) != 0 || self.known.contains(&name) {
                 continue;
             }
             if self.problems.is_full() {
@@ -176,7 +189,7 @@ impl<'n> Fields<'n> {
 /// Typed reads of one value. Each reports what is wrong and then gives `None`; `what` names the value in the message.
 impl Node {
     /// Reports that something else was expected here.
-    pub fn wrong_type(&self, what: &str, expected: &str, problems: &Problems) {
+    pub fn wrong_type(&self, what: impl Display, expected: &str, problems: &Problems) {
         let message = format!("{what} must be {expected}, not {}", self.kind());
         problems.push(
             Diagnostic::error(codes::WRONG_TYPE, self.span.first_line(), message)
@@ -185,7 +198,7 @@ impl Node {
     }
 
     /// A mapping.
-    pub fn mapping(&self, what: &str, problems: &Problems) -> Option<&Mapping> {
+    pub fn mapping(&self, what: impl Display, problems: &Problems) -> Option<&Mapping> {
         let found = self.as_mapping();
         if found.is_none() {
             self.wrong_type(what, "a mapping", problems);
@@ -194,7 +207,7 @@ impl Node {
     }
 
     /// A list.
-    pub fn list(&self, what: &str, problems: &Problems) -> Option<&[Node]> {
+    pub fn list(&self, what: impl Display, problems: &Problems) -> Option<&[Node]> {
         let found = self.as_list();
         if found.is_none() {
             self.wrong_type(what, "a list", problems);
@@ -203,7 +216,7 @@ impl Node {
     }
 
     /// A text.
-    pub fn text(&self, what: &str, problems: &Problems) -> Option<&str> {
+    pub fn text(&self, what: impl Display, problems: &Problems) -> Option<&str> {
         let found = self.as_text();
         if found.is_none() {
             let expected = if matches!(self.value, Yaml::Bool(_) | Yaml::Number(_)) {
@@ -217,7 +230,7 @@ impl Node {
     }
 
     /// A list of texts, each with its node. Items of other types are reported and left out.
-    pub fn texts<'n>(&'n self, what: &str, problems: &Problems) -> Option<Vec<(&'n str, &'n Node)>> {
+    pub fn texts<'n>(&'n self, what: impl Display, problems: &Problems) -> Option<Vec<(&'n str, &'n Node)>> {
         let Some(items) = self.as_list() else {
             self.wrong_type(what, "a list of texts", problems);
             return None;
@@ -232,7 +245,7 @@ impl Node {
     }
 
     /// `true` or `false`.
-    pub fn bool(&self, what: &str, problems: &Problems) -> Option<bool> {
+    pub fn bool(&self, what: impl Display, problems: &Problems) -> Option<bool> {
         let found = self.as_bool();
         if found.is_none() {
             self.wrong_type(what, "`true` or `false`", problems);
@@ -241,7 +254,7 @@ impl Node {
     }
 
     /// An integer within a range.
-    pub fn u64(&self, what: &str, range: RangeInclusive<u64>, problems: &Problems) -> Option<u64> {
+    pub fn u64(&self, what: impl Display, range: RangeInclusive<u64>, problems: &Problems) -> Option<u64> {
         let Yaml::Number(number) = &self.value else {
             self.wrong_type(what, "a whole number", problems);
             return None;
@@ -276,7 +289,7 @@ impl Node {
     }
 
     /// A finite number within a range.
-    pub fn f64(&self, what: &str, range: RangeInclusive<f64>, problems: &Problems) -> Option<f64> {
+    pub fn f64(&self, what: impl Display, range: RangeInclusive<f64>, problems: &Problems) -> Option<f64> {
         let Yaml::Number(number) = &self.value else {
             self.wrong_type(what, "a number", problems);
             return None;
@@ -290,19 +303,19 @@ impl Node {
     }
 
     /// A duration: `5s`, or a number of seconds.
-    pub fn duration(&self, what: &str, problems: &Problems) -> Option<Duration> {
+    pub fn duration(&self, what: impl Display, problems: &Problems) -> Option<Duration> {
         self.measure(what, ("a duration", "5s"), parse_duration, codes::BAD_DURATION, problems)
     }
 
     /// A size in bytes: `64KiB`, or a number.
-    pub fn size(&self, what: &str, problems: &Problems) -> Option<u64> {
+    pub fn size(&self, what: impl Display, problems: &Problems) -> Option<u64> {
         self.measure(what, ("a size", "64KiB"), parse_size, codes::BAD_SIZE, problems)
     }
 
     /// A number with a unit, of a kind that is named with an example.
     fn measure<T, E: Display>(
         &self,
-        what: &str,
+        what: impl Display,
         (kind, example): (&str, &str),
         parse: impl Fn(&str) -> Result<T, E>,
         code: Code,
@@ -324,7 +337,12 @@ impl Node {
     }
 
     /// One of a few words.
-    pub fn choice<T: Copy>(&self, what: &str, choices: &[(&str, T)], problems: &Problems) -> Option<T> {
+    pub fn choice<T: Copy>(
+        &self,
+        what: impl Display,
+        choices: &[(&str, T)],
+        problems: &Problems,
+    ) -> Option<T> {
         let names = || choices.iter().map(|(name, _)| *name);
         let Some(text) = self.as_text() else {
             let expected = format!("one of {}", names().collect::<Vec<_>>().join(", "));

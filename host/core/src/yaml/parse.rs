@@ -1,7 +1,8 @@
 //! From text to a tree, over the events of `saphyr-parser`.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as Seen;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span as Marks, Tag};
 
@@ -13,8 +14,11 @@ use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt};
 pub const MAX_TEXT: usize = 8 << 20;
 /// How deeply lists and mappings may be nested.
 pub const MAX_DEPTH: usize = 64;
-/// How many values a document may have, each use of an alias counted with all that it stands for.
-pub const MAX_NODES: usize = 200_000;
+/// How many values a document may have, keys included, a mapping counted as five and each use of an alias with all that it
+/// stands for. It bounds the memory that reading takes. A graph may have 20,000 nodes of sixty values each.
+pub const MAX_NODES: usize = 1_200_000;
+/// How many values a mapping counts as: as JSON, one with a single entry takes as much memory as several texts.
+const MAPPING: usize = 5;
 /// How many bytes the texts of a document may have together, each use of an alias counted.
 const MAX_EXPANDED: usize = 2 * MAX_TEXT;
 
@@ -41,6 +45,8 @@ pub fn parse(text: &str, problems: &Problems) -> Option<Node> {
         index: &index,
         problems,
         stack: Vec::new(),
+        items: Vec::new(),
+        entries: Vec::new(),
         anchors: BTreeMap::new(),
         nodes: 0,
         bytes: 0,
@@ -67,6 +73,8 @@ struct Index<'t> {
     blocks: Vec<usize>,
     /// The byte and the character at which each line starts.
     lines: Vec<(usize, usize)>,
+    /// The line that was looked for last: the next place is mostly on it, or on the one after it.
+    last_line: Cell<usize>,
 }
 
 impl<'t> Index<'t> {
@@ -84,7 +92,7 @@ impl<'t> Index<'t> {
                 lines.push((at + 1, count + 1));
             }
         }
-        Self { text, blocks, lines }
+        Self { text, blocks, lines, last_line: Cell::new(0) }
     }
 
     fn byte(&self, character: usize) -> usize {
@@ -96,11 +104,24 @@ impl<'t> Index<'t> {
         rest.char_indices().nth(character % Self::BLOCK).map_or(self.text.len(), |(at, _)| block + at)
     }
 
+    /// The index of the line that a byte is on.
+    fn line(&self, byte: usize) -> usize {
+        let starts_by = |line: usize| self.lines.get(line).is_some_and(|(start, _)| *start <= byte);
+        let last = self.last_line.get();
+        let line = if !starts_by(last) || starts_by(last + 2) {
+            self.lines.partition_point(|(start, _)| *start <= byte).saturating_sub(1)
+        } else {
+            last + usize::from(starts_by(last + 1))
+        };
+        self.last_line.set(line);
+        line
+    }
+
     fn span(&self, start: usize, end: usize) -> Span {
-        let line = self.lines.partition_point(|(byte, _)| *byte <= start).max(1);
-        let line_start = self.lines[line - 1].0;
+        let line = self.line(start);
+        let line_start = self.lines[line].0;
         let column = self.text.get(line_start..start).map_or(0, |before| before.chars().count()) + 1;
-        Span { start, end: end.max(start), line, column }
+        Span { start, end: end.max(start), line: line + 1, column }
     }
 
     /// The place between two offsets in characters, without blanks at its end. It takes no time with the length of the
@@ -109,9 +130,9 @@ impl<'t> Index<'t> {
         let start = self.byte(first);
         let end = self.byte(last).max(start);
         let written = self.text.get(start..end).unwrap_or_default();
-        let line = self.lines.partition_point(|(byte, _)| *byte <= start).max(1);
-        let column = first.saturating_sub(self.lines[line - 1].1) + 1;
-        Span { start, end: start + written.trim_end().len(), line, column }
+        let line = self.line(start);
+        let column = first.saturating_sub(self.lines[line].1) + 1;
+        Span { start, end: start + written.trim_end().len(), line: line + 1, column }
     }
 }
 
@@ -134,13 +155,10 @@ struct Frame {
 }
 
 enum FrameKind {
-    List(Vec<Node>),
-    /// `seen` are the keys, each with its place.
-    Mapping {
-        entries: Vec<Entry>,
-        seen: BTreeMap<String, Span>,
-        key: PendingKey,
-    },
+    /// Its items are those of the builder from this one on.
+    List { first: usize },
+    /// Its entries are those of the builder from the `first` on. Of a mapping with many, `seen` are the keys.
+    Mapping { first: usize, seen: BTreeMap<String, Span>, key: PendingKey },
 }
 
 /// The key of the entry whose value comes next.
@@ -160,6 +178,10 @@ struct Builder<'t> {
     index: &'t Index<'t>,
     problems: &'t Problems,
     stack: Vec<Frame>,
+    /// The items of the open lists, those of an inner list behind those of the lists around it.
+    items: Vec<Node>,
+    /// The entries of the open mappings, in the same way.
+    entries: Vec<Entry>,
     /// The value of each anchor that has been read to its end.
     anchors: BTreeMap<usize, Built>,
     nodes: usize,
@@ -216,20 +238,20 @@ impl Builder<'_> {
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
         match event {
             Event::Scalar(value, style, anchor, tag) => {
-                let node = self.scalar(&value, style, tag.as_deref(), span);
                 let bytes = value.len();
+                let node = self.scalar(value, style, tag.as_deref(), span);
                 self.charge(1, bytes, span)?;
                 self.complete(Built { node, nodes: 1, bytes, height: 0 }, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "seq", span);
-                self.open(FrameKind::List(Vec::new()), anchor, span)
+                self.open(FrameKind::List { first: self.items.len() }, 1, anchor, span)
             }
             Event::MappingStart(anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "map", span);
-                let kind =
-                    FrameKind::Mapping { entries: Vec::new(), seen: BTreeMap::new(), key: PendingKey::None };
-                self.open(kind, anchor, span)
+                let first = self.entries.len();
+                let kind = FrameKind::Mapping { first, seen: BTreeMap::new(), key: PendingKey::None };
+                self.open(kind, MAPPING, anchor, span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(anchor) => self.alias(anchor, span),
@@ -245,14 +267,20 @@ impl Builder<'_> {
             return Ok(());
         }
         let message = if self.nodes > MAX_NODES {
-            format!("the document has more than {MAX_NODES} values once its aliases are resolved")
+            format!(
+                "the document has more than {MAX_NODES} values, with keys, each mapping counted as {MAPPING} and each \
+                 alias as all that it stands for: reading it would take too much memory"
+            )
         } else {
             format!(
                 "the texts of the document have more than {MAX_EXPANDED} bytes once its aliases are resolved"
             )
         };
         let problem = Diagnostic::error(codes::YAML_TOO_LARGE, span.first_line(), message);
-        self.problems.push(problem.label("the limit is reached here"));
+        self.problems.push(problem.label("the limit is reached here").help(
+            "keep large data outside of the document, as a file or an input; a large graph can be divided into graphs \
+             that it calls",
+        ));
         Err(Stop)
     }
 
@@ -263,23 +291,26 @@ impl Builder<'_> {
         Stop
     }
 
-    fn open(&mut self, kind: FrameKind, anchor: usize, span: Span) -> Result<(), Stop> {
+    fn open(&mut self, kind: FrameKind, nodes: usize, anchor: usize, span: Span) -> Result<(), Stop> {
         if self.stack.len() >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
-        self.charge(1, 0, span)?;
-        self.stack.push(Frame { kind, span, anchor, nodes: 1, bytes: 0, height: 0 });
+        self.charge(nodes, 0, span)?;
+        self.stack.push(Frame { kind, span, anchor, nodes, bytes: 0, height: 0 });
         Ok(())
     }
 
     fn close(&mut self, end: Span) -> Result<(), Stop> {
         let Some(frame) = self.stack.pop() else { return Ok(()) };
+        // Each collection gets the room that it needs and no more: most are small.
         let (value, last) = match frame.kind {
-            FrameKind::List(items) => {
+            FrameKind::List { first } => {
+                let items = self.items.split_off(first);
                 let last = items.last().map(|item| item.span.end);
                 (Yaml::List(items), last)
             }
-            FrameKind::Mapping { entries, .. } => {
+            FrameKind::Mapping { first, .. } => {
+                let entries = self.entries.split_off(first);
                 let last = entries.last().map(|entry| entry.value.span.end.max(entry.key.span.end));
                 (Yaml::Mapping(Mapping { entries }), last)
             }
@@ -330,12 +361,12 @@ impl Builder<'_> {
         frame.bytes += built.bytes;
         frame.height = frame.height.max(built.height + 1);
         match &mut frame.kind {
-            FrameKind::List(items) => items.push(built.node),
-            FrameKind::Mapping { entries, seen, key } => match std::mem::replace(key, PendingKey::None) {
-                PendingKey::Some(key) => entries.push(Entry { key, value: built.node }),
+            FrameKind::List { .. } => self.items.push(built.node),
+            FrameKind::Mapping { first, seen, key } => match std::mem::replace(key, PendingKey::None) {
+                PendingKey::Some(key) => self.entries.push(Entry { key, value: built.node }),
                 PendingKey::Dropped => {}
                 PendingKey::None => {
-                    let usable = check_key(built.node, seen, self.problems);
+                    let usable = check_key(built.node, &self.entries[*first..], seen, self.problems);
                     *key = usable.map_or(PendingKey::Dropped, PendingKey::Some);
                 }
             },
@@ -357,25 +388,26 @@ impl Builder<'_> {
         self.error(codes::YAML_TAG, span.first_line(), &message, Some("leave the tag out"));
     }
 
-    fn scalar(&self, value: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Node {
+    fn scalar(&self, value: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Node {
         let style = match style {
             ScalarStyle::Plain => TextStyle::Plain,
             ScalarStyle::SingleQuoted => TextStyle::SingleQuoted,
             ScalarStyle::DoubleQuoted => TextStyle::DoubleQuoted,
             ScalarStyle::Literal | ScalarStyle::Folded => TextStyle::Block,
         };
-        let text = || Yaml::Text(Text { value: value.to_owned(), style });
         let resolved = match tag {
-            None if style == TextStyle::Plain => self.plain(value, span),
-            None => text(),
-            Some(tag) => self.tagged(value, tag, span).unwrap_or_else(text),
+            None if style == TextStyle::Plain => self.plain(&value, span),
+            None => None,
+            Some(tag) => self.tagged(&value, tag, span),
         };
-        Node { value: resolved, span }
+        let value = resolved.unwrap_or_else(|| Yaml::Text(Text { value: kept(value), style }));
+        Node { value, span }
     }
 
-    fn plain(&self, value: &str, span: Span) -> Yaml {
+    /// The value of a plain scalar; `None` is the text.
+    fn plain(&self, value: &str, span: Span) -> Option<Yaml> {
         match scalar::plain(value) {
-            Ok(Some(resolved)) => resolved,
+            Ok(resolved @ Some(_)) => resolved,
             Ok(None) => {
                 if scalar::looks_boolean(value) {
                     let message = format!("`{value}` is a text here, not a boolean");
@@ -386,11 +418,11 @@ impl Builder<'_> {
                         )),
                     );
                 }
-                Yaml::Text(Text { value: value.to_owned(), style: TextStyle::Plain })
+                None
             }
             Err(error) => {
                 self.number_error(error, value, span);
-                Yaml::Null
+                Some(Yaml::Null)
             }
         }
     }
@@ -434,8 +466,24 @@ impl Builder<'_> {
     }
 }
 
-/// The key that a node is, if it can be one of this mapping.
-fn check_key(node: Node, seen: &mut BTreeMap<String, Span>, problems: &Problems) -> Option<Key> {
+/// A text of the parser, without much more room than it needs.
+fn kept(text: Cow<'_, str>) -> String {
+    /// The bytes that the parser reserves for a text at first.
+    const FEW: usize = 32;
+    let mut text = text.into_owned();
+    if text.capacity() > FEW.max(text.len() + text.len() / 4) {
+        text.shrink_to_fit();
+    }
+    text
+}
+
+/// The key that a node is, if it can be one of the mapping that has these entries.
+fn check_key(
+    node: Node,
+    entries: &[Entry],
+    seen: &mut BTreeMap<String, Span>,
+    problems: &Problems,
+) -> Option<Key> {
     let span = node.span;
     let kind = node.kind();
     let Yaml::Text(text) = node.value else {
@@ -454,16 +502,27 @@ fn check_key(node: Node, seen: &mut BTreeMap<String, Span>, problems: &Problems)
         problems.push(problem.help("choose another name"));
         return None;
     }
-    match seen.entry(text.value.clone()) {
-        Seen::Vacant(place) => {
-            place.insert(span);
-            Some(Key { name: text.value, span })
-        }
-        Seen::Occupied(first) => {
-            let message = format!("the key `{}` is given twice", excerpt(&text.value));
-            let problem = Diagnostic::error(codes::YAML_DUPLICATE_KEY, span, message).label("again here");
-            problems.push(problem.also(*first.get(), "first here"));
-            None
-        }
+    let Some(first) = place_of(&text.value, entries, seen) else {
+        return Some(Key { name: text.value, span });
+    };
+    let message = format!("the key `{}` is given twice", excerpt(&text.value));
+    let problem = Diagnostic::error(codes::YAML_DUPLICATE_KEY, span, message).label("again here");
+    problems.push(problem.also(first, "first here"));
+    None
+}
+
+/// The place of a key among entries, if it is there. `seen` are the keys of the first of them, once there are many.
+fn place_of(key: &str, entries: &[Entry], seen: &mut BTreeMap<String, Span>) -> Option<Span> {
+    /// Up to this number of entries, a scan takes no longer than a map.
+    const FEW: usize = 16;
+    if entries.len() <= FEW {
+        return entries
+            .iter()
+            .map(|entry| &entry.key)
+            .find(|known| known.name == key)
+            .map(|known| known.span);
     }
+    let later = entries.get(seen.len()..).unwrap_or_default();
+    seen.extend(later.iter().map(|entry| (entry.key.name.clone(), entry.key.span)));
+    seen.get(key).copied()
 }

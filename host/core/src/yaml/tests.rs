@@ -150,10 +150,10 @@ fn hostile_texts_are_refused_in_bounded_time() {
             Some("GH0102"),
         ),
         ("nine megabytes", "a: b\n".repeat(2_000_000), Some("GH0102")),
-        ("many values", "- x\n".repeat(1_000_000), Some("GH0102")),
+        ("many values", "- x\n".repeat(2_000_000), Some("GH0102")),
         (
             "many keys",
-            (0..150_000).map(|at| format!("k{at}: 1\n")).collect::<Vec<_>>().concat(),
+            (0..800_000).map(|at| format!("k{at:x}:\n")).collect::<Vec<_>>().concat(),
             Some("GH0102"),
         ),
         ("one key, many times", "a: 1\n".repeat(90_000), Some("GH0103")),

@@ -13,7 +13,7 @@ fn bad(node: &Node, reason: &str, problems: &Problems) {
 
 /// The entries of a list that is not empty.
 fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
-    let list = node.list(&format!("`{key}`"), problems);
+    let list = node.list(format!("`{key}`"), problems);
     if list.is_some_and(<[Node]>::is_empty) {
         node.out_of_range(&format!("`{key}` must list something"), "at least one entry", problems);
     }
@@ -29,7 +29,7 @@ fn checked(
     problems: &Problems,
 ) -> Option<String> {
     let node = fields.required(key)?;
-    let text = node.text(&format!("`{key}`"), problems)?;
+    let text = node.text(format!("`{key}`"), problems)?;
     if !is_valid(text) {
         bad(node, reason, problems);
         return None;
