@@ -124,7 +124,7 @@ impl PreparedNode {
         // Of params that are handed over the text alone is left while the component runs.
         let params = {
             let params = call.params;
-            params.to_string()
+            convert::text(&params)
         };
         let text = ActivationText::new(call.activation);
         let limits = call.limits;
@@ -153,6 +153,8 @@ impl PreparedNode {
             node.graph_host_node_action().call_run(&mut store, activation, &params).await
         }
         .await;
+        // The component has a copy, and its answer may be as large.
+        drop(params);
 
         let left = store.get_fuel().unwrap_or(0);
         let state = store.into_data();

@@ -1,5 +1,7 @@
 //! From host types to the contract's and back. What comes back is checked: strict JSON, within the output limit.
 
+use std::fmt::Write as _;
+
 use graph_core::json::{MAX_DEPTH, parse_strict};
 use graph_core::node::{Activation, Category, Failure, Goto, Outcome};
 use serde_json::Value;
@@ -11,6 +13,28 @@ use crate::host::escape;
 /// The longest failure message that is kept, in bytes.
 const MAX_MESSAGE: usize = 8 << 10;
 
+/// The JSON text of a value, without the room that a string which grows to its length has in the end.
+pub(crate) fn text(value: &Value) -> String {
+    let mut text = String::with_capacity(length_without_escapes(value));
+    // Writing to a string does not fail.
+    let _ = write!(text, "{value}");
+    text
+}
+
+/// How long the JSON text of a value is, about: without what escapes add to it, and the digits of numbers after the first.
+fn length_without_escapes(value: &Value) -> usize {
+    match value {
+        Value::Null => 4,
+        Value::Bool(value) => 5 - usize::from(*value),
+        Value::Number(_) => 1,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| length_without_escapes(item) + 1).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            fields.iter().map(|(key, field)| key.len() + 4 + length_without_escapes(field)).sum::<usize>() + 2
+        }
+    }
+}
+
 /// JSON text of everything in an activation that is a value.
 pub(crate) struct ActivationText {
     argument: Option<String>,
@@ -20,8 +44,8 @@ pub(crate) struct ActivationText {
 impl ActivationText {
     pub(crate) fn new(activation: &Activation) -> Self {
         Self {
-            argument: activation.argument.as_ref().map(Value::to_string),
-            answers: activation.answers.iter().map(Value::to_string).collect(),
+            argument: activation.argument.as_ref().map(text),
+            answers: activation.answers.iter().map(text).collect(),
         }
     }
 

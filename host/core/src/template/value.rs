@@ -181,14 +181,33 @@ fn each<'a>(node: &'a Node, pointer: &mut Vec<Cow<'a, str>>, visit: &mut dyn FnM
     }
 }
 
+/// A key or an index on the way to a string.
+#[derive(Clone, Copy)]
+enum Step<'v> {
+    Key(&'v str),
+    Index(usize),
+}
+
+impl Step<'_> {
+    fn written(self) -> String {
+        match self {
+            Self::Key(key) => key.to_owned(),
+            Self::Index(at) => at.to_string(),
+        }
+    }
+}
+
 /// `None` is a value that means itself.
-fn compile(value: &Value, pointer: &mut Vec<String>) -> Result<Option<Node>, TemplateSyntaxError> {
+fn compile<'v>(value: &'v Value, pointer: &mut Vec<Step<'v>>) -> Result<Option<Node>, TemplateSyntaxError> {
     match value {
-        Value::String(text) if text.contains("${") => compile_text(text, pointer).map(Some),
+        // Most texts are short, and hold no `$` at all.
+        Value::String(text) if text.as_bytes().contains(&b'$') && text.contains("${") => {
+            compile_text(text, pointer).map(Some)
+        }
         Value::Array(items) => {
             let mut compiled = Vec::with_capacity(items.len());
             for (at, item) in items.iter().enumerate() {
-                pointer.push(at.to_string());
+                pointer.push(Step::Index(at));
                 compiled.push(compile(item, pointer)?);
                 pointer.pop();
             }
@@ -206,7 +225,7 @@ fn compile(value: &Value, pointer: &mut Vec<String>) -> Result<Option<Node>, Tem
         Value::Object(fields) => {
             let mut compiled = Vec::with_capacity(fields.len());
             for (key, field) in fields {
-                pointer.push(key.clone());
+                pointer.push(Step::Key(key));
                 compiled.push(compile(field, pointer)?);
                 pointer.pop();
             }
@@ -246,7 +265,7 @@ fn literal(node: Node) -> Option<Value> {
     }
 }
 
-fn compile_text(text: &str, pointer: &[String]) -> Result<Node, TemplateSyntaxError> {
+fn compile_text(text: &str, pointer: &[Step<'_>]) -> Result<Node, TemplateSyntaxError> {
     let mut parts = Vec::new();
     let mut plain = String::new();
     let mut at = 0;
@@ -262,7 +281,7 @@ fn compile_text(text: &str, pointer: &[String]) -> Result<Node, TemplateSyntaxEr
                 message: mistake.message,
                 help: mistake.help,
                 offset: at + 2 + mistake.offset,
-                pointer: pointer.to_vec(),
+                pointer: pointer.iter().map(|step| step.written()).collect(),
             })?;
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
