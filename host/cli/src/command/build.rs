@@ -67,7 +67,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let component = VerifiedComponent::under_development(Arc::clone(&bytes), &id, &TrustStore::default())
         .map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, context))??;
-    write_atomic(&out, &bytes, false).map_err(|error| Error::write("the component", &out, &error))?;
+    if let Some(folder) = out.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| Error::write("the folder", folder, &error))?;
+    }
     let envelope = envelope_path(&out);
     let version = args.version.clone().unwrap_or(crate_version);
     let interfaces = described.interfaces.clone();
@@ -79,6 +81,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     } else if envelope.exists() {
         output.warn(format_args!("{} is about what was built before: sign again", shown(&envelope)));
     }
+    // After its signature: a build that is cut short leaves no new component without one.
+    write_atomic(&out, &bytes, false).map_err(|error| Error::write("the component", &out, &error))?;
     if output.is_json() {
         output.document(&json!({
             "component": out.display().to_string(),
