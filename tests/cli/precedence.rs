@@ -77,6 +77,43 @@ fn shown(ran: &Ran) -> String {
 }
 
 #[test]
+fn inspect_shows_the_other_items_with_an_id() {
+    let place = with_own_items("1.2.0");
+    put(&place, ".ai", "1.3.0", true);
+    let other = |space: &str, version: &str| json!({ "space": space, "version": version, "signer": "me" });
+    let without_file = |mut shown: serde_json::Value| {
+        shown.as_object_mut().unwrap().remove("file");
+        shown
+    };
+    for (item, own) in [
+        ("t/kit", "tools/t/kit.wasm"),
+        ("t/flow", "tools/t/flow.yaml"),
+        ("t/note", "knowledge/t/note.md"),
+        ("t/greet", "directives/t/greet.md"),
+    ] {
+        for named in [item, &format!(".ai/{own}")] {
+            let (shown, code) = place.json(&["inspect", named]);
+            assert_eq!((code, &shown["space"], &shown["hidden_by"]), (0, &json!("project"), &json!(null)));
+            assert_eq!(without_file(shown["hides"][0].clone()), other("user", "1.2.0"), "{named}");
+            let text = place.run(&["inspect", named]);
+            assert!(
+                text.stdout.contains("  place     from project; hides user 1.2.0 signed by me\n"),
+                "{}",
+                text.shown()
+            );
+        }
+        let (shown, code) = place.json(&["inspect", &format!("home/.ai/{own}")]);
+        assert_eq!((code, &shown["space"], &shown["hides"]), (0, &json!("user"), &json!([])), "{shown}");
+        assert_eq!(without_file(shown["hidden_by"].clone()), other("project", "1.3.0"), "{item}");
+    }
+    // An unsigned one of the project is passed over.
+    put(&place, ".ai", "1.3.0", false);
+    std::fs::remove_file(place.path(".ai/tools/t/kit.wasm.dsse.json")).unwrap();
+    let (shown, _) = place.json(&["inspect", "t/note"]);
+    assert_eq!((&shown["space"], &shown["passed_over"][0]["space"]), (&json!("user"), &json!("project")));
+}
+
+#[test]
 fn an_unsigned_item_never_replaces_a_signed_one() {
     let place = with_own_items("1.2.0");
     put(&place, ".ai", "9.0.0", false);

@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::items::{ItemFile, Space, envelope_path, read_component, without_version};
+use crate::items::{ItemFile, Places, Space, envelope_path, read_component, without_version};
 use crate::output::printable;
 use crate::project;
 use crate::text_file;
@@ -142,6 +142,61 @@ pub fn of_text(
 ) -> Result<Precedence> {
     let id = without_version(&file.id);
     judge(item_type, file, trust, at, || Release::of_text(item_type, id, &file.path, text, standing))
+}
+
+/// Where a file is among the items with its id, whether it is used or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rank {
+    /// The space that it is in; none for a file elsewhere.
+    pub space: Option<Space>,
+    /// The others, where this is the one that counts.
+    pub precedence: Precedence,
+    /// The one that counts in its place.
+    pub hidden_by: Option<OtherItem>,
+}
+
+/// Where a file is among the items with an id. Nothing is refused here, and versions are not compared.
+pub fn rank(
+    (item_type, id): (ItemType, &str),
+    path: &Path,
+    places: &Places,
+    trust: &TrustStore,
+    at: Moment,
+) -> Rank {
+    let id = without_version(id);
+    let Ok(ItemFile { path: chosen, space, others, .. }) = places.file(item_type, id) else {
+        return Rank::default();
+    };
+    let is_this = |other: &Path| match (other.canonicalize(), path.canonicalize()) {
+        (Ok(other), Ok(path)) => other == path,
+        _ => other == path,
+    };
+    let shown = |other: &Candidate| OtherItem::of(other, release(item_type, id, other, trust, at));
+    if is_this(&chosen) {
+        let listed = |others: &[Candidate]| -> Vec<OtherItem> { others.iter().map(&shown).collect() };
+        let (passed_over, hides) = (listed(&others.passed_over), listed(&others.hidden));
+        return Rank {
+            space: Some(space),
+            precedence: Precedence { passed_over, hides, warnings: Vec::new() },
+            hidden_by: None,
+        };
+    }
+    let Some(own) = others.hidden.iter().chain(&others.passed_over).find(|other| is_this(&other.path)) else {
+        return Rank::default();
+    };
+    let chosen = Candidate { space, path: chosen, is_outside: false };
+    Rank { space: Some(own.space), precedence: Precedence::default(), hidden_by: Some(shown(&chosen)) }
+}
+
+impl Rank {
+    /// What `inspect` says of it; nothing of a file that is the only one with its id.
+    pub fn line(&self) -> Option<String> {
+        let space = self.space?;
+        match &self.hidden_by {
+            Some(other) => Some(format!("from {}; hidden by {other} ({})", space.as_str(), other.file)),
+            None => self.precedence.line(space),
+        }
+    }
 }
 
 fn judge(

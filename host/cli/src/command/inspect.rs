@@ -16,7 +16,8 @@ use graph_host::exit::Exit;
 use graph_host::graph_file::{standing_json, standing_text};
 use graph_host::items::{self, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file};
 use graph_host::launch::{Sources, components, engine};
-use graph_host::output::{self, printable, styled};
+use graph_host::output::{self, Output, printable, styled};
+use graph_host::precedence::{self, Rank};
 use graph_host::signing::Target;
 use graph_host::texts::format_of;
 use graph_host::{fetched, project, report, text_file, trust};
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         }
         return match path.extension().and_then(|extension| extension.to_str()) {
             Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context),
-            Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, context),
+            Some("yaml" | "yml") => graph(path, &id_of_graph(path), &args.sources, &places, context),
             _ if !path.exists() => {
                 Err(Error::not_found(format!("the file {} does not exist", project::shown(path))))
             }
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         Ok(Found::Component { file, .. }) => {
             component(&file.path, &args.item, &args.sources, places, context)
         }
-        Ok(Found::Graph { file }) => graph(&file.path, &args.item, &args.sources, context),
+        Ok(Found::Graph { file }) => graph(&file.path, &args.item, &args.sources, &places, context),
         Err(error) => {
             // Not a tool: knowledge, or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {
@@ -93,14 +94,17 @@ fn text_item(
     let read = read_text_item(item_type, format_of(path), &shown, &text)?;
     let item = read.item;
     let digest = Digest::of_bytes(unsigned_text(&text).as_bytes());
-    let space = places.list(item_type).into_iter().find(|file| file.path == path).map(|file| file.space);
+    let rank = precedence::rank((item_type, id), path, places, &trust, now().into());
     let inputs = item.directive.as_ref().map(Directive::schema);
     if output.is_json() {
         output.document(&json!({
             "kind": item_type,
             "file": path.display().to_string(),
             "id": id,
-            "space": space,
+            "space": rank.space,
+            "passed_over": rank.precedence.passed_over,
+            "hides": rank.precedence.hides,
+            "hidden_by": rank.hidden_by,
             "title": item.title,
             "metadata": item.metadata,
             "inputs": inputs,
@@ -116,12 +120,21 @@ fn text_item(
         output.line(format_args!("  file      {shown}"))?;
         output.line(format_args!("  digest    {digest}"))?;
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;
+        show_rank(&rank, output)?;
         if let Some(inputs) = inputs {
             let inputs = report::pretty(&inputs).replace('\n', "\n            ");
             output.line(format_args!("  inputs    {inputs}"))?;
         }
     }
     Ok(if matches!(standing, TextStanding::Invalid(_)) { Exit::Integrity } else { Exit::Ok })
+}
+
+/// The other items with its id, if there are any.
+fn show_rank(rank: &Rank, output: Output) -> Result<()> {
+    match rank.line() {
+        Some(line) => output.line(format_args!("  place     {}", styled(output::CAUTION, printable(&line)))),
+        None => Ok(()),
+    }
 }
 
 fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: &Context) -> Result<Exit> {
@@ -136,6 +149,7 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
     };
     // Below `.ai/tools` the id follows from the path; elsewhere the name alone is known, and the statement says more.
     let claimed = envelope.as_deref().and_then(|text| EnvelopeClaims::read(text).ok());
+    let rank = precedence::rank((ItemType::Tool, id), path, &places, &trust, now().into());
     let verified = VerifiedComponent::verify(bytes.clone(), envelope.as_deref(), &trust, id, now());
     let (verified, standing) = match verified {
         Ok(verified) => {
@@ -171,6 +185,10 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
             "signer": standing.as_ref().ok().map(|key| json!({ "name": key.name, "key_id": key.id })),
             "reason": standing.as_ref().err(),
             "signed_by": keys,
+            "space": rank.space,
+            "passed_over": rank.precedence.passed_over,
+            "hides": rank.precedence.hides,
+            "hidden_by": rank.hidden_by,
             "interfaces": declared.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "imports": loaded.imports().iter().map(|import| import.name.clone()).collect::<Vec<_>>(),
             "statement": verified.statement().map(|statement| &statement.predicate),
@@ -192,6 +210,7 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
             output.line(format_args!("  trust     {}", styled(output::CAUTION, printable(reason))))?;
         }
     }
+    show_rank(&rank, output)?;
     if let Some(statement) = verified.statement() {
         let kinds: Vec<_> = statement.predicate.ceiling.kinds.iter().map(ToString::to_string).collect();
         output.line(format_args!("  ceiling   {}", kinds.join(", ")))?;
@@ -219,11 +238,12 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
     Ok(Exit::Ok)
 }
 
-fn graph(path: &Path, id: &str, sources: &Sources, context: &Context) -> Result<Exit> {
+fn graph(path: &Path, id: &str, sources: &Sources, places: &Places, context: &Context) -> Result<Exit> {
     let output = context.output;
     let trust = trust::load(&context.home, &sources.trust, output)?;
     let text = text_file::read_as("the graph", path)?;
     let standing = verify_text(TextKind::Graph, id, &text, &trust, now());
+    let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
     let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
     let graph = loaded.graph;
     if output.is_json() {
@@ -239,6 +259,10 @@ fn graph(path: &Path, id: &str, sources: &Sources, context: &Context) -> Result<
             "digest": graph.digest,
             "description": graph.description,
             "signature": standing_json(&standing),
+            "space": rank.space,
+            "passed_over": rank.precedence.passed_over,
+            "hides": rank.precedence.hides,
+            "hidden_by": rank.hidden_by,
             "inputs": graph.input_schema,
             "nodes": nodes,
             "warnings": loaded.warnings.to_json()["problems"],
@@ -251,6 +275,7 @@ fn graph(path: &Path, id: &str, sources: &Sources, context: &Context) -> Result<
         output.line(format_args!("  file      {}", project::shown(path)))?;
         output.line(format_args!("  digest    {}", graph.digest))?;
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;
+        show_rank(&rank, output)?;
         output.line(format_args!(
             "  {}",
             styled(output::BOLD, report::counted(graph.nodes.len() as u64, "node"))
