@@ -1,0 +1,112 @@
+//! The side of graph-host in the comparison with `LangGraph`: runs graphs as `graph-host run` does, one for each line of
+//! JSON on stdin, and answers with how long each took. `run` in this folder starts it.
+
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Parser;
+use graph_core::graph::Durability;
+use graph_core::record::Status;
+use graph_core::walker::Event;
+use graph_host::context::Context;
+use graph_host::launch::{Scene, Sources, Start, begin};
+use graph_host::preflight::Plan;
+use graph_host::stores::{self, StoreKind};
+use graph_store::CheckpointStore;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Parser)]
+struct Args {
+    /// Answer requests; without it, a benchmark of all targets passes this one over
+    #[arg(long)]
+    serve: bool,
+    /// Print the path of the binary that was built with this program
+    #[arg(long)]
+    binary: bool,
+    #[arg(long)]
+    caps: Option<PathBuf>,
+    #[command(flatten)]
+    sources: Sources,
+    /// What `cargo bench` says to every benchmark
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    graph: String,
+    store: String,
+    durability: Durability,
+    inputs: Value,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    if args.binary {
+        println!("{}", env!("CARGO_BIN_EXE_graph-host"));
+        return Ok(());
+    }
+    if !args.serve {
+        println!("host/cli/benches/langgraph/run measures graph-host beside LangGraph");
+        return Ok(());
+    }
+    let context = Context::new(true, graph_engine::Compiler::InProcess)?;
+    let runtime = context.runtime()?;
+    answer(&json!({ "graph_host": env!("CARGO_PKG_VERSION") }))?;
+    let mut sqlite = None;
+    for line in std::io::stdin().lock().lines() {
+        let request: Request = serde_json::from_str(&line?)?;
+        answer(&runtime.block_on(carry_out(request, &args, &context, &mut sqlite))?)?;
+    }
+    runtime.shutdown_background();
+    Ok(())
+}
+
+fn answer(value: &Value) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{value}")?;
+    Ok(stdout.flush()?)
+}
+
+/// Everything that is done once for a graph comes before the time is taken, as `LangGraph`'s `compile` does; creating the run
+/// is part of it.
+async fn carry_out(
+    request: Request,
+    args: &Args,
+    context: &Context,
+    sqlite: &mut Option<Arc<dyn CheckpointStore>>,
+) -> Result<Value> {
+    let scene = Scene::open(&request.graph, args.caps.as_deref(), &args.sources, context)?;
+    let plan =
+        Plan::make(&scene.file.graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
+    ensure!(plan.missing().is_empty(), "{:?}", plan.missing());
+    let folder = std::env::current_dir()?;
+    let store = match (request.store.as_str(), &*sqlite) {
+        ("sqlite", Some(store)) => Arc::clone(store),
+        ("sqlite", None) => {
+            let opened = stores::open(&folder, StoreKind::Sqlite, &context.home, context.output)?;
+            Arc::clone(sqlite.insert(opened))
+        }
+        _ => stores::open(&folder, StoreKind::Memory, &context.home, context.output)?,
+    };
+    let start = Start {
+        inputs: request.inputs,
+        run_id: None,
+        seed: None,
+        max_steps: None,
+        durability: Some(request.durability),
+    };
+    let began = Instant::now();
+    let mut ready = begin(scene, plan, start, store, context, true)?;
+    let status = ready.driver.drive(Event::Started, &mut ()).await?;
+    let summary = ready.driver.take_summary();
+    let took = began.elapsed();
+    ensure!(status == Status::Completed, "{status}: {:?}", summary.error);
+    let output = summary.output.context("the graph has an output")?;
+    Ok(json!({ "seconds": took.as_secs_f64(), "output": *output }))
+}
