@@ -245,7 +245,7 @@ fn read(root: &Node, problems: &Problems) -> Option<Lock> {
     let mut lock = Lock::default();
     for (section, item_type) in SECTIONS {
         let Some(items) = fields.filled(section) else { continue };
-        let Some(items) = items.mapping(&format!("`{section}`"), problems) else { continue };
+        let Some(items) = items.mapping(format!("`{section}`"), problems) else { continue };
         for entry in items {
             let id = entry.key.name.as_str();
             let is_id = ItemId::parse(id).is_ok_and(|id| id.version().is_none());
@@ -304,7 +304,7 @@ fn value<T>(
 ) -> Option<T> {
     let problems = fields.problems();
     let node = fields.required(key)?;
-    let text = node.text(&format!("`{key}`"), problems)?;
+    let text = node.text(format!("`{key}`"), problems)?;
     read(text)
         .map_err(|reason| {
             let message = format!("`{key}`: {reason}");

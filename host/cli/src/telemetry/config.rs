@@ -67,7 +67,7 @@ impl Config {
 }
 
 fn check(url: &str) -> Result<()> {
-    let parsed = reqwest::Url::parse(url);
+    let parsed = url::Url::parse(url);
     match parsed {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => Ok(()),
         Ok(parsed) => Err(Error::usage(format!(

@@ -1,6 +1,7 @@
 //! Traces and metrics of runs for an OpenTelemetry collector, over OTLP/HTTP. Off unless it is configured: then there is
 //! no thread and no cost.
 
+mod client;
 mod config;
 mod exporter;
 mod metrics;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use opentelemetry::metrics::MeterProvider as _;
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig as _};
+use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider};
 
+use super::client::Sender;
 use super::config::Config;
 use super::exporter::{Heard, Trouble};
 use super::metrics::Instruments;
@@ -38,20 +39,18 @@ pub struct Telemetry {
 
 /// Starts to send telemetry as `config` says.
 pub fn start(config: &Config) -> Result<Telemetry> {
-    // Whoever came first has installed the same one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let failed = |error: &dyn std::fmt::Display| {
         Error::usage(format!("telemetry cannot be sent: {error}"))
             .help("check --otlp and the OTEL_* variables, or leave them out")
     };
+    let client = graph_http::Client::new().map_err(|error| failed(&error))?;
     let trouble = Trouble::default();
     let mut traces = None;
     if let Some(url) = &config.traces {
-        let mut exporter = SpanExporter::builder().with_http().with_endpoint(url);
-        if !timeout_is_set("TRACES") {
-            exporter = exporter.with_timeout(REQUEST);
-        }
-        let exporter = exporter.build().map_err(|error| failed(&error))?;
+        let time = request_time("TRACES");
+        let sender = Sender { client: client.clone(), time };
+        let exporter = SpanExporter::builder().with_http().with_endpoint(url).with_timeout(time);
+        let exporter = exporter.with_http_client(sender).build().map_err(|error| failed(&error))?;
         let batches = BatchConfigBuilder::default().with_max_queue_size(QUEUE).build();
         let processor = BatchSpanProcessor::builder(Heard { exporter, trouble: trouble.clone() })
             .with_batch_config(batches)
@@ -62,25 +61,28 @@ pub fn start(config: &Config) -> Result<Telemetry> {
     }
     let mut metrics = None;
     if let Some(url) = &config.metrics {
-        let mut exporter = MetricExporter::builder().with_http().with_endpoint(url);
-        if !timeout_is_set("METRICS") {
-            exporter = exporter.with_timeout(REQUEST);
-        }
-        let exporter = exporter.build().map_err(|error| failed(&error))?;
+        let time = request_time("METRICS");
+        let sender = Sender { client, time };
+        let exporter = MetricExporter::builder().with_http().with_endpoint(url).with_timeout(time);
+        let exporter = exporter.with_http_client(sender).build().map_err(|error| failed(&error))?;
         let exporter = Heard { exporter, trouble: trouble.clone() };
         metrics = Some(
             SdkMeterProvider::builder().with_periodic_exporter(exporter).with_resource(resource()).build(),
         );
     }
-    // Dropping a client waits for its thread, which an asynchronous thread must not: these are never dropped.
+    // Dropping a provider waits until it has sent what is left, which an asynchronous thread must not: these are never dropped.
     std::mem::forget((traces.clone(), metrics.clone()));
     let place = config.traces.iter().chain(&config.metrics).next().cloned().unwrap_or_default();
     Ok(Telemetry { traces, metrics, trouble, place })
 }
 
-fn timeout_is_set(signal: &str) -> bool {
+/// How long a request of a signal may take: the variables count milliseconds.
+fn request_time(signal: &str) -> Duration {
     let own = format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT");
-    ["OTEL_EXPORTER_OTLP_TIMEOUT", &own].into_iter().any(|name| std::env::var_os(name).is_some())
+    let milliseconds = |name: &str| std::env::var(name).ok()?.trim().parse().ok();
+    milliseconds(&own)
+        .or_else(|| milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT"))
+        .map_or(REQUEST, Duration::from_millis)
 }
 
 /// Who sends it: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, with a name of our own where they have none.

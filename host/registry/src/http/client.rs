@@ -2,15 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use reqwest::blocking::{Client, Request, Response};
-use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, LOCATION, WWW_AUTHENTICATE};
-use reqwest::{Method, StatusCode, Url};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use graph_http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE,
+};
+use graph_http::{Client, Method, Request, Response, StatusCode};
 use serde_json::Value;
+use url::Url;
 
 use super::auth::Challenge;
 use super::credentials::Credentials;
@@ -18,8 +22,6 @@ use super::repository::Repository;
 use crate::manifest::shown;
 use crate::transport::TransportError;
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
 /// How long anything but a blob may take.
 const ANSWER: Duration = Duration::from_mins(1);
 /// How often a blob may lie somewhere else.
@@ -110,15 +112,7 @@ impl Registry {
         let scheme = if options.plain_http.unwrap_or_else(|| is_loopback(host)) { "http" } else { "https" };
         let base =
             Url::parse(&format!("{scheme}://{host}/v2/")).map_err(|error| network(error.to_string()))?;
-        // Once for the process; a second time finds it there.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT)
-            .timeout(ANSWER)
-            .user_agent(concat!("graph-host/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| network(error.to_string()))?;
+        let client = Client::new().map_err(|error| network(error.to_string()))?;
         Ok(Self { host: host.to_owned(), base, client, options: options.clone(), permits: Rc::default() })
     }
 
@@ -241,7 +235,7 @@ impl Registry {
         about: About<'_>,
         with_credentials: bool,
     ) -> Result<Response, TransportError> {
-        let mut request = Request::new(ask.method.clone(), ask.url.clone());
+        let mut request = request(ask.method.clone());
         for (name, value) in &ask.fields {
             let value = HeaderValue::from_str(value)
                 .map_err(|error| self.network(about.what, format!("a field of the request: {error}")))?;
@@ -254,23 +248,34 @@ impl Registry {
             request.headers_mut().insert(AUTHORIZATION, field.clone());
         }
         if let Some(body) = ask.body {
-            *request.body_mut() = Some(body.to_vec().into());
+            *request.body_mut() = Bytes::copy_from_slice(body);
         }
-        self.execute(request, about.what, about.is_blob || ask.body.is_some())
+        self.execute(request, &ask.url, about.what, about.is_blob || ask.body.is_some())
     }
 
-    fn execute(&self, mut request: Request, what: &str, is_large: bool) -> Result<Response, TransportError> {
+    fn execute(
+        &self,
+        mut request: Request<Bytes>,
+        url: &Url,
+        what: &str,
+        is_large: bool,
+    ) -> Result<Response, TransportError> {
         let left = self.options.budget.borrow().deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(self.too_late(what));
         }
-        *request.timeout_mut() = Some(if is_large { left } else { left.min(ANSWER) });
-        self.client.execute(request).map_err(|error| {
-            if error.is_timeout() && !error.is_connect() {
-                return self.too_late(what);
-            }
-            self.network(what, because(&error))
-        })
+        *request.uri_mut() =
+            url.as_str().parse().map_err(|error| self.network(what, format!("its address: {error}")))?;
+        let time = if is_large { left } else { left.min(ANSWER) };
+        self.client.send(request, time).map_err(|error| self.failure(error, what))
+    }
+
+    /// The error of a request without a response, or of a body without an end.
+    fn failure(&self, error: graph_http::Error, what: &str) -> TransportError {
+        match error {
+            graph_http::Error::Timeout => self.too_late(what),
+            graph_http::Error::Failed(reason) => self.network(what, shown(&reason)),
+        }
     }
 
     /// Gets what the registry wants to have with requests of this scope.
@@ -318,7 +323,7 @@ impl Registry {
             let realm = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
             return Err(TransportError::Realm { place: self.host.clone(), realm: shown(&realm) });
         }
-        let request = if let Credentials::Identity(token) = credentials {
+        let (request, url) = if let Credentials::Identity(token) = credentials {
             let form = [
                 ("grant_type", "refresh_token"),
                 ("refresh_token", token.as_str()),
@@ -329,26 +334,26 @@ impl Registry {
             // The encoding of forms is that of the queries of addresses.
             let mut encoded = self.base.clone();
             encoded.query_pairs_mut().clear().extend_pairs(form);
-            let mut request = Request::new(Method::POST, url);
+            let mut request = request(Method::POST);
             let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
-            request.headers_mut().insert(reqwest::header::CONTENT_TYPE, kind);
-            *request.body_mut() = Some(encoded.query().unwrap_or_default().to_owned().into());
-            request
+            request.headers_mut().insert(CONTENT_TYPE, kind);
+            *request.body_mut() = encoded.query().unwrap_or_default().to_owned().into();
+            (request, url)
         } else {
             for (name, value) in [("service", service), ("scope", Some(scope))] {
                 if let Some(value) = value {
                     url.query_pairs_mut().append_pair(name, value);
                 }
             }
-            let mut request = Request::new(Method::GET, url);
+            let mut request = request(Method::GET);
             if let Credentials::Password { username, password } = credentials
                 && let Some(field) = basic(username, password)
             {
                 request.headers_mut().insert(AUTHORIZATION, field);
             }
-            request
+            (request, url)
         };
-        let response = self.execute(request, what, false)?;
+        let response = self.execute(request, &url, what, false)?;
         if !response.status().is_success() {
             let status = response.status();
             let reason = self.reason(response, what);
@@ -416,27 +421,13 @@ impl Registry {
             return Err(too_large());
         }
         let mut bytes = Vec::new();
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            let count = response.read(&mut buffer).map_err(|error| {
-                let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>());
-                let is_timeout = error.kind() == std::io::ErrorKind::TimedOut
-                    || inner.is_some_and(reqwest::Error::is_timeout);
-                if is_timeout {
-                    self.too_late(what)
-                } else {
-                    self.network(what, inner.map_or_else(|| error.to_string(), because))
-                }
-            })?;
-            if count == 0 {
-                return Ok(bytes);
-            }
-            bytes.extend_from_slice(&buffer[..count]);
+        while let Some(chunk) = response.chunk().map_err(|error| self.failure(error, what))? {
+            bytes.extend_from_slice(&chunk);
             if bytes.len() as u64 > most {
                 return Err(too_large());
             }
             let mut budget = self.options.budget.borrow_mut();
-            let Some(left) = budget.left.checked_sub(count as u64) else {
+            let Some(left) = budget.left.checked_sub(chunk.len() as u64) else {
                 let (place, most) = (self.host.clone(), budget.most);
                 return Err(TransportError::TooMuch { place, most });
             };
@@ -447,6 +438,7 @@ impl Registry {
                 return Err(self.too_late(what));
             }
         }
+        Ok(bytes)
     }
 }
 
@@ -480,18 +472,14 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
 }
 
 fn basic(username: &str, password: &str) -> Option<HeaderValue> {
-    // The client knows the encoding; the request is only made to have it encoded.
-    let request = Client::new().get("http://localhost/").basic_auth(username, Some(password)).build().ok()?;
-    request.headers().get(AUTHORIZATION).cloned()
+    sensitive(&format!("Basic {}", BASE64_STANDARD.encode(format!("{username}:{password}"))))
 }
 
-/// The last reason of an error: the first ones say what was asked for.
-fn because(error: &reqwest::Error) -> String {
-    let mut source: &dyn std::error::Error = error;
-    while let Some(deeper) = source.source() {
-        source = deeper;
-    }
-    shown(&source.to_string())
+/// A request without fields and content; its address is set when it is sent.
+fn request(method: Method) -> Request<Bytes> {
+    let mut request = Request::default();
+    *request.method_mut() = method;
+    request
 }
 
 #[cfg(test)]
@@ -532,7 +520,7 @@ mod tests {
 
     /// A server that sends the head of an answer, and then a byte at a time, or as many as it is let.
     fn server(pause: Option<Duration>) -> u16 {
-        use std::io::Write as _;
+        use std::io::{Read as _, Write as _};
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         std::thread::spawn(move || {

@@ -1,10 +1,10 @@
 //! One repository of a registry: its manifests, blobs, tags and referrers; and what a registry lists.
 
 use graph_core::digest::Digest;
-use reqwest::blocking::Response;
-use reqwest::header::{CONTENT_TYPE, LINK};
-use reqwest::{Method, StatusCode, Url};
+use graph_http::header::{CONTENT_TYPE, LINK};
+use graph_http::{Method, Response, StatusCode};
 use serde_json::Value;
+use url::Url;
 
 use super::client::{About, Ask, MOST_ANSWER, Registry};
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, media, shown};

@@ -2,20 +2,17 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use graph_core::capability::{HttpRule, Scheme};
+use graph_http::{Tls, TlsError, TlsStream};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::problem::{Kind, Problem};
 use super::received::{Counted, Received};
@@ -61,24 +58,12 @@ pub(super) struct Response {
 #[derive(Debug)]
 pub(crate) struct Client {
     resolver: Arc<dyn Resolver>,
-    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+    tls: Tls,
 }
 
 impl Client {
     pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
-        Self { resolver, tls: OnceLock::new() }
-    }
-
-    /// TLS as the system trusts it, set up at the first use.
-    fn tls(&self) -> Result<Arc<ClientConfig>, Problem> {
-        let made = self.tls.get_or_init(|| {
-            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .and_then(rustls::ConfigBuilder::with_platform_verifier)
-                .map(|builder| Arc::new(builder.with_no_client_auth()))
-                .map_err(|error| error.to_string())
-        });
-        made.clone().map_err(|message| Problem::new(Kind::Tls, format!("TLS cannot be set up: {message}")))
+        Self { resolver, tls: Tls::default() }
     }
 
     /// The addresses of a request's host: all of them have to be allowed, so that no answer of a name server chooses
@@ -133,17 +118,13 @@ impl Client {
     }
 
     async fn secure(&self, stream: TcpStream, host: &str) -> Result<Connected, Problem> {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| Problem::new(Kind::Uri, "the host is no name that a certificate can have"))?;
-        let stream = TlsConnector::from(self.tls()?).connect(name, stream).await.map_err(|error| {
-            let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-            match inner {
-                Some(rustls::Error::InvalidCertificate(reason)) => Problem::new(
-                    Kind::Certificate,
-                    format!("the server's certificate is refused: {reason:?}"),
-                ),
-                _ => Problem::new(Kind::Tls, "no secure connection came about"),
+        let stream = self.tls.connect(host, stream).await.map_err(|error| match error {
+            TlsError::Setup(_) => Problem::new(Kind::Tls, error.to_string()),
+            TlsError::Name => Problem::new(Kind::Uri, "the host is no name that a certificate can have"),
+            TlsError::Certificate { name, .. } => {
+                Problem::new(Kind::Certificate, format!("the server's certificate is refused: {name}"))
             }
+            TlsError::Handshake(_) => Problem::new(Kind::Tls, "no secure connection came about"),
         })?;
         Ok(Connected::Secure(Box::new(stream)))
     }
@@ -151,7 +132,7 @@ impl Client {
 
 enum Connected {
     Plain(TcpStream),
-    Secure(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+    Secure(Box<TlsStream<TcpStream>>),
 }
 
 /// Connects to the first of the checked addresses that answers.

@@ -1,16 +1,14 @@
 //! Random schemas and values, checked by this implementation and by the `jsonschema` crate.
 #![allow(clippy::unwrap_used)]
 
+use graph_core::schema::{InputSchema, SchemaFailure};
+use graph_core::template::ValueTemplate;
+use graph_core::work::Meter;
 use jsonschema::{Draft, PatternOptions};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
-
-use crate::schema::InputSchema;
-use crate::schema::evaluate::Run;
-use crate::schema::explain;
-use crate::work::Meter;
 
 fn name() -> impl Strategy<Value = String> {
     select(vec!["a", "b", "c", "ab", "a/b"]).prop_map(str::to_owned)
@@ -146,12 +144,14 @@ proptest! {
         // The other implementation divides doubles, which have no more than 53 bits.
         let divides = schema.to_string().contains("multipleOf");
         for value in values.into_iter().filter(|value| !divides || !is_long(value)) {
-            let meter = Meter::of_one_step();
-            let valid = Run::new(&compiled.program, &meter).fits(0, &value, None).unwrap();
-            prop_assert_eq!(valid, other.is_valid(&value), "{}", value);
-            let problems =
-                explain::problems(&mut Run::new(&compiled.program, &meter), &value, &mut |_| Ok(true)).unwrap();
-            prop_assert_eq!(valid, problems.is_empty(), "{}: {:?}", value, problems);
+            let valid = other.is_valid(&value);
+            let checked = compiled.validate_and_fill(value.clone(), &Meter::of_one_step());
+            prop_assert!(!matches!(checked, Err(SchemaFailure::Exhausted(_))), "{}: {:?}", value, checked);
+            prop_assert_eq!(checked.is_ok(), valid, "{}: {:?}", value, checked);
+            // The reasons come from another walk through the schema, which has to agree with the first.
+            let literal = ValueTemplate::constant(value.clone());
+            let problems = compiled.check_literal(&literal, &Meter::of_one_step()).unwrap();
+            prop_assert_eq!(problems.is_empty(), valid, "{}: {:?}", value, problems);
         }
     }
 

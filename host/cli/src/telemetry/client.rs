@@ -1,0 +1,35 @@
+//! Sends what the OpenTelemetry crates export, with the host's own HTTP client.
+
+use std::time::Duration;
+
+use graph_http::Client;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response, ResponseBodyTooLarge};
+
+/// How much of a collector's response is read, in bytes.
+const MAX_RESPONSE: usize = 4 << 20;
+
+/// Blocks its thread until a collector has answered, and so belongs to the threads that the OpenTelemetry crates export from.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) client: Client,
+    /// How long a request may take.
+    pub(super) time: Duration,
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Sender {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let mut response = self.client.send(request, self.time)?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk()? {
+            if bytes.len() + chunk.len() > MAX_RESPONSE {
+                return Err(Box::new(ResponseBodyTooLarge::new()));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        let mut complete = Response::new(Bytes::from(bytes));
+        *complete.status_mut() = response.status();
+        complete.headers_mut().clone_from(response.headers());
+        Ok(complete)
+    }
+}

@@ -1,0 +1,178 @@
+//! Connections: TCP, TLS, and through the proxies that the environment names.
+
+use std::error::Error as StdError;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::http::uri::Scheme;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::TokioIo;
+use tower_service::Service;
+
+use crate::tls::Tls;
+
+/// How long it may take until a connection can be used, with its proxy and TLS.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a connection may be silent before it is asked whether it still exists.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+type Connecting = Pin<Box<dyn Future<Output = Result<Link, BoxError>> + Send>>;
+
+/// Connects to what a URI names, through a proxy where the environment says so.
+#[derive(Clone, Debug)]
+pub(crate) struct Connector {
+    direct: Direct,
+    proxies: Arc<Matcher>,
+}
+
+impl Connector {
+    pub(crate) fn new(proxies: Matcher) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        Self { direct: Direct { tcp, tls: Arc::default() }, proxies: Arc::new(proxies) }
+    }
+
+    /// The proxy for a URI, if there is one.
+    pub(crate) fn proxy(&self, to: &Uri) -> Option<Intercept> {
+        self.proxies.intercept(to)
+    }
+
+    async fn connect(self, to: Uri) -> Result<Link, BoxError> {
+        let Some(proxy) = self.proxy(&to) else { return self.direct.connect(to).await };
+        if !matches!(proxy.uri().scheme_str(), Some("http" | "https")) {
+            return Err("the proxy that the environment names is neither http:// nor https://".into());
+        }
+        if to.scheme() != Some(&Scheme::HTTPS) {
+            let link = self.direct.connect(proxy.uri().clone()).await?;
+            return Ok(Link { is_proxied: true, ..link });
+        }
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.direct.clone());
+        if let Some(field) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(field.clone());
+        }
+        let link = tunnel.call(to.clone()).await?;
+        self.direct.secure(link, &to).await
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Link;
+    type Error = BoxError;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Connecting {
+        let connect = self.clone().connect(to);
+        Box::pin(async {
+            tokio::time::timeout(CONNECT, connect)
+                .await
+                .map_err(|_| format!("no connection was made within {} s", CONNECT.as_secs()))?
+        })
+    }
+}
+
+/// Connects without a proxy.
+#[derive(Clone, Debug)]
+struct Direct {
+    tcp: HttpConnector,
+    tls: Arc<Tls>,
+}
+
+impl Direct {
+    async fn connect(mut self, to: Uri) -> Result<Link, BoxError> {
+        let stream = self.tcp.call(to.clone()).await?;
+        let link = Link { stream: Box::new(stream), is_proxied: false };
+        if to.scheme() == Some(&Scheme::HTTPS) { self.secure(link, &to).await } else { Ok(link) }
+    }
+
+    async fn secure(&self, link: Link, to: &Uri) -> Result<Link, BoxError> {
+        let host = to.host().unwrap_or_default();
+        let host = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host);
+        let stream = self.tls.connect(host, TokioIo::new(link)).await?;
+        Ok(Link { stream: Box::new(TokioIo::new(stream)), is_proxied: false })
+    }
+}
+
+impl Service<Uri> for Direct {
+    type Response = Link;
+    type Error = BoxError;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, to: Uri) -> Connecting {
+        Box::pin(self.clone().connect(to))
+    }
+}
+
+/// A connection, whatever it is made of.
+pub(crate) struct Link {
+    stream: Box<dyn Stream>,
+    /// Whether requests are addressed to a proxy, which forwards them.
+    is_proxied: bool,
+}
+
+trait Stream: Read + Write + Send + Unpin {}
+
+impl<S: Read + Write + Send + Unpin> Stream for S {}
+
+impl Connection for Link {
+    fn connected(&self) -> Connected {
+        Connected::new().proxy(self.is_proxied)
+    }
+}
+
+impl Read for Link {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for Link {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+}

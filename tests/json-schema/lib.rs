@@ -1,0 +1,1 @@
+//! Holds the tests of this folder.
