@@ -2,14 +2,14 @@
 //!
 //! A file is JSON lines (one JSON value a line, UTF-8):
 //!
-//! 1. `{"format": "graph-host/run", "version": 2, "run_id", "key"}`: `key` is the public key of the host that made the
+//! 1. `{"format": "graph-host/run", "version": 3, "run_id", "key"}`: `key` is the public key of the host that made the
 //!    run, in PEM.
 //! 2. `{"row": {…}}`: what `runs list` shows of the run. Nothing of it is signed by itself.
 //! 3. `{"text": {"digest", "text"}}` for each text that the run keeps: the graph, the manifest, inputs, what it is pinned to.
 //! 4. `{"pruning": {"namespace", "note"}}` for each namespace whose first checkpoints were removed: the signed note.
 //! 5. `{"record": {…}}` for each record, namespace by namespace: checkpoints in order, each with the channel values that it
 //!    changed and followed by where the run paused there, then what is pending. `body` is the text that is digested and
-//!    signed; `before` is how many entries of the run's history come before its own.
+//!    signed, `signature` that of a [`RecordSignature`]; `before` is how many entries of the run's history come before its own.
 //! 6. `{"end": {"lines", "digest", "key_id", "signature"}}`: how many lines came before, the SHA-256 of their bytes, and
 //!    the signature of the host that wrote the file over that digest, if it is the host that made the run.
 
@@ -19,7 +19,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, Write};
 use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::record::{ChannelValue, Record, RecordKind, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, Record, RecordKind, RecordSignature, SignedRecord, ValueKind};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 use graph_store::{
     CheckpointStore, ImportError, NewRun, Numbered, Options, RunRow, Snapshot, SqliteStore, Upkeep,
@@ -32,7 +32,9 @@ use crate::error::{Error, Result};
 use crate::runs;
 
 const FORMAT: &str = "graph-host/run";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The version before: each record has a signature of its own.
+const SIGNED_ONE_BY_ONE: u32 = 2;
 /// The first version: it leaves earlier pauses out, and entries are numbered anew.
 const WITHOUT_NUMBERS: u32 = 1;
 const DOMAIN: &str = "graph-host/export/v1";
@@ -71,7 +73,7 @@ struct RecordLine {
     task: String,
     digest: Digest,
     key_id: KeyId,
-    signature: Signature,
+    signature: RecordSignature,
     body: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
@@ -152,7 +154,7 @@ pub fn write(
                 Some(found) => record(&found, Some(before)),
                 None => Err(Error::integrity(format!("entry {before} of run {} is gone", row.run_id))),
             };
-        runs::each_checkpoint_in(store, &row.run_id, namespace, |checkpoint| {
+        runs::each_with_values(store, &row.run_id, namespace, |checkpoint| {
             while let Some((_, before)) = pauses.next_if(|(sequence, _)| *sequence < checkpoint.sequence) {
                 pause(before, &mut record)?;
             }
@@ -226,7 +228,7 @@ fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
         task: record.task.clone(),
         digest: record.digest,
         key_id: record.key_id,
-        signature: record.signature,
+        signature: record.signature.clone(),
         body: Arc::clone(&record.body),
         before,
         values: values.collect(),
@@ -272,7 +274,7 @@ fn decoded(run: &str, line: &RecordLine) -> Result<Record> {
         body: Arc::clone(&line.body),
         digest: line.digest,
         key_id: line.key_id,
-        signature: line.signature,
+        signature: line.signature.clone(),
         events: 0,
         values: Vec::new(),
         results: Vec::new(),
@@ -520,7 +522,7 @@ impl Lines<'_> {
             return Err(foreign());
         }
         let version = value.get("version").cloned().unwrap_or_default();
-        if version != VERSION && version != WITHOUT_NUMBERS {
+        if ![WITHOUT_NUMBERS, SIGNED_ONE_BY_ONE, VERSION].iter().any(|known| version == *known) {
             return Err(Error::invalid(format!(
                 "the file has format version {version}, and this program reads versions up to {VERSION}"
             ))

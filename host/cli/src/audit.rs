@@ -117,7 +117,7 @@ fn chain(
     let (mut verifier, begins) = runs::verifier(store, run, namespace, *key)?;
     let mut newest: Newest = None;
     let mut reached = begins.is_none();
-    runs::each_checkpoint_in(store, run, namespace, |record| {
+    runs::each_with_values(store, run, namespace, |record| {
         let checkpoint =
             verifier.checkpoint(record).map_err(|error| runs::broken(run, record.sequence, &error))?;
         if namespace.is_empty() && !history.holds(record.sequence, &record.digest) {

@@ -23,6 +23,7 @@ struct Inner {
     help: Option<String>,
     details: Option<Value>,
     related: Vec<Source>,
+    after_document: bool,
 }
 
 /// What a command comes to.
@@ -38,6 +39,7 @@ impl Error {
             help: None,
             details: None,
             related: Vec::new(),
+            after_document: false,
         }))
     }
 
@@ -166,6 +168,18 @@ impl Error {
     /// The message.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// The command's JSON document had begun: the error is no document of its own.
+    #[must_use]
+    pub fn after_document(mut self) -> Self {
+        self.0.after_document = true;
+        self
+    }
+
+    /// Whether the error ends a JSON document that had begun.
+    pub fn is_after_document(&self) -> bool {
+        self.0.after_document
     }
 
     /// What to do about it, if there is something to say.

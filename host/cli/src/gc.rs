@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelStamp, History, Pruning, Record, RecordKind, Source, Standing, Status};
+use graph_core::record::{ChannelStamp, Checkpoint, Place, Pruning, RecordKind, Source, Standing, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_store::{At, Cut, Freed, Holder, Listed, Numbered, RunFilter, RunRow, Upkeep, Wanted};
+use graph_store::{Cut, Freed, Holder, Listed, Numbered, RunFilter, RunGuard, RunRow, Upkeep, Wanted};
 use serde::Serialize;
 
+use crate::checkpoints::Line;
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::Home;
@@ -248,80 +249,121 @@ pub(crate) fn shorten(
     report: &mut Report,
 ) -> Result<()> {
     let run = &row.run_id;
-    let mut checkpoints = 0;
-    let mut guard = None;
+    if row.key != identity.id() {
+        report.left.push(format!("run {run} was signed by another host, which alone can shorten it"));
+        return Ok(());
+    }
+    let mut plans = Vec::new();
     for namespace in store.namespaces(run)? {
-        let Some(plan) = plan(store, row, &namespace, most, identity, report)? else { continue };
-        checkpoints += plan.removed;
-        if dry_run {
-            continue;
-        }
-        if guard.is_none() {
-            guard = match store.acquire(run, &runs::this_process()) {
-                Ok(taken) => Some(taken),
-                Err(graph_store::AcquireError::Held { .. }) => {
-                    report.left.push(format!("run {run} is held by a process"));
-                    return Ok(());
-                }
-                Err(error) => return Err(error.into()),
-            };
-        }
-        let Some(guard) = &guard else { continue };
-        let note = plan
-            .pruning
-            .sign(identity)
-            .and_then(|signed| serde_json::to_string(&signed))
-            .map_err(|error| Error::storage(format!("the removal cannot be written down: {error}")))?;
-        let channels: Vec<_> = plan
-            .channels
-            .iter()
-            .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
-            .collect();
-        let cut = Cut { first: plan.pruning.first_sequence, channels: &channels, note: &note };
-        let Freed { bytes, .. } = store.prune(guard, &namespace, &cut)?;
-        report.bytes = report.bytes.saturating_add(bytes);
+        plans.extend(plan(store, run, namespace, most, identity)?);
     }
-    if checkpoints > 0 {
-        report.pruned.push(Pruned { run_id: run.clone(), checkpoints });
+    if plans.is_empty() {
+        return Ok(());
     }
+    let checkpoints = plans.iter().map(|plan| plan.removed).fold(0, u64::saturating_add);
+    if !dry_run {
+        let guard = match store.acquire(run, &runs::this_process()) {
+            Ok(taken) => taken,
+            Err(graph_store::AcquireError::Held { .. }) => {
+                report.left.push(format!("run {run} is held by a process"));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut entries = entries_before(store, run, &plans)?;
+        for plan in &plans {
+            let entries = entries.remove(plan.namespace.as_str()).unwrap_or_default();
+            let Freed { bytes, .. } = cut(store, &guard, plan, entries, identity)?;
+            report.bytes = report.bytes.saturating_add(bytes);
+        }
+    }
+    report.pruned.push(Pruned { run_id: run.clone(), checkpoints });
     Ok(())
+}
+
+/// Removes the checkpoints of a namespace before the first that stays, with a signed note about them. `entries` are those of the
+/// run's history that go with them.
+fn cut(
+    store: &dyn Upkeep,
+    guard: &RunGuard,
+    plan: &Plan,
+    entries: Vec<(u64, u64)>,
+    identity: &SigningKey,
+) -> Result<Freed> {
+    let (run, namespace, key) = (guard.run(), plan.namespace.as_str(), identity.verifying_key());
+    let line = Line::new(store, run, namespace, Some(&key), plan.before.as_ref());
+    let record = line.find(&Place::Sequence(plan.first_sequence))?;
+    let start = line.open(&record)?;
+    let (mut warnings, _) = line.warnings(&start)?;
+    let mut visited = Vec::new();
+    line.way_to(&record)?.each_visited(&line, &mut |node| {
+        visited.push(node.to_owned());
+        Ok(())
+    })?;
+    let Checkpoint { visited: own, warnings: raised, .. } = &start.checkpoint;
+    visited.truncate(visited.len().saturating_sub(own.len()));
+    warnings.truncate(warnings.len().saturating_sub(raised.len()));
+    let pruning = Pruning {
+        at: now(),
+        entries,
+        first: start.digest,
+        first_sequence: plan.first_sequence,
+        namespace: namespace.to_owned(),
+        newest: plan.newest,
+        newest_sequence: plan.newest_sequence,
+        removed: plan.removed.saturating_add(plan.before.as_ref().map_or(0, |before| before.removed)),
+        run: run.to_owned(),
+        standing: (!start.checkpoint.is_whole()).then(|| Standing::of(&start.checkpoint)),
+        visited,
+        warnings,
+    };
+    let note = pruning
+        .sign(identity)
+        .and_then(|signed| serde_json::to_string(&signed))
+        .map_err(|error| Error::storage(format!("the removal cannot be written down: {error}")))?;
+    let channels: Vec<_> = start
+        .checkpoint
+        .channels
+        .iter()
+        .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
+        .collect();
+    let cut = Cut { first: pruning.first_sequence, channels: &channels, note: &note };
+    Ok(store.prune(guard, namespace, &cut)?)
 }
 
 /// Where a namespace is to be cut.
 struct Plan {
-    pruning: Pruning,
+    namespace: String,
+    /// Where its history begins by now, if its beginning was removed before.
+    before: Option<Pruning>,
+    /// The number of the first checkpoint that stays.
+    first_sequence: u64,
+    /// The newest checkpoint: its digest and its number.
+    newest: Digest,
+    newest_sequence: u64,
     removed: u64,
-    /// The channels at the first checkpoint that stays.
-    channels: BTreeMap<String, ChannelStamp>,
 }
 
 fn plan(
     store: &dyn Upkeep,
-    row: &RunRow,
-    namespace: &str,
+    run: &str,
+    namespace: String,
     most: usize,
     identity: &SigningKey,
-    report: &mut Report,
 ) -> Result<Option<Plan>> {
-    let run = &row.run_id;
-    if row.key != identity.id() {
-        report.left.push(format!("run {run} was signed by another host, which alone can shorten it"));
-        return Ok(None);
-    }
-    let (mut verifier, before) = runs::verifier(store, run, namespace, identity.verifying_key())?;
-    let mut history = before.as_ref().map(History::after).unwrap_or_default();
+    let (mut verifier, before) = runs::verifier(store, run, &namespace, identity.verifying_key())?;
     let mut line: Vec<Boundary> = Vec::new();
+    let mut newest = None;
     let mut channels = Channels::default();
     let standing = before.as_ref().and_then(|before| before.standing.as_ref());
     let stood = standing.map(|standing| channels.changed(&standing.channels)).unwrap_or_default();
-    runs::each_checkpoint_in(store, run, namespace, |record| {
+    runs::each_with_values(store, run, &namespace, |record| {
         // What is not intact is evidence: it is not touched, and the command fails.
         let checkpoint =
             verifier.checkpoint(record).map_err(|error| runs::broken(run, record.sequence, &error))?;
-        history.push(&checkpoint);
+        newest = Some((record.digest, record.sequence));
         line.push(Boundary {
             sequence: record.sequence,
-            digest: record.digest,
             restored: match &checkpoint.source {
                 Source::Update { restored, .. } => restored.map(|place| place.sequence),
                 _ => None,
@@ -334,41 +376,17 @@ fn plan(
     while first > 0 && !stands_alone(&line, first, &stood) {
         first -= 1;
     }
-    let (Some(start), Some(newest)) = (line.get(first), line.last()) else { return Ok(None) };
-    let Some(last_to_go) = first.checked_sub(1).and_then(|last| line.get(last)) else { return Ok(None) };
-    let removed = u64::try_from(first).unwrap_or(u64::MAX);
-    let removed_before = before.as_ref().map_or(0, |before| before.removed);
-    let (visited, warnings) = history.up_to(last_to_go.sequence);
-    let mut pruning = Pruning {
-        at: now(),
-        entries: entries_before(store, run, namespace, start.sequence, before.as_ref())?,
-        first: start.digest,
-        first_sequence: start.sequence,
-        namespace: namespace.to_owned(),
-        newest: newest.digest,
-        newest_sequence: newest.sequence,
-        removed: removed_before.saturating_add(removed),
-        run: run.clone(),
-        standing: None,
-        visited,
-        warnings,
-    };
-    let record = store.checkpoint(run, namespace, At::Sequence(start.sequence))?;
-    let Some(Ok(Record::Checkpoint(mut start))) = record.map(|record| record.open(&identity.verifying_key()))
-    else {
-        return Err(Error::integrity(format!("checkpoint {} of run {run} is gone", start.sequence)));
-    };
-    if !start.is_whole() {
-        runs::complete(store, &mut start, Some(&identity.verifying_key()))?;
-        pruning.standing = Some(Standing::of(&start));
+    let (Some(start), Some((newest, newest_sequence))) = (line.get(first), newest) else { return Ok(None) };
+    if first == 0 {
+        return Ok(None);
     }
-    Ok(Some(Plan { pruning, removed, channels: start.channels }))
+    let removed = u64::try_from(first).unwrap_or(u64::MAX);
+    Ok(Some(Plan { namespace, before, first_sequence: start.sequence, newest, newest_sequence, removed }))
 }
 
 /// What is to be known of a checkpoint, to find where a history can begin.
 struct Boundary {
     sequence: u64,
-    digest: Digest,
     /// The earlier checkpoint that it goes back to, if it does.
     restored: Option<u64>,
     /// Where channels stand that it has changed; where it is whole, all of them.
@@ -396,39 +414,49 @@ impl Channels {
     }
 }
 
-/// The entries of a run's history that the checkpoints of a namespace before one of them hold, and those that are gone.
-fn entries_before(
+/// The entries of a run's history that the checkpoints to be removed hold, and those that are gone already, by namespace. The history
+/// is read once for all of them.
+fn entries_before<'p>(
     store: &dyn Upkeep,
     run: &str,
-    namespace: &str,
-    first: u64,
-    gone: Option<&Pruning>,
-) -> Result<Vec<(u64, u64)>> {
-    if gone.is_some_and(|gone| gone.entries.is_empty()) {
-        // Which ones an earlier removal took is not known.
-        return Ok(Vec::new());
-    }
-    let mut found = gone.map(|gone| gone.entries.clone()).unwrap_or_default();
-    runs::each_of_history(store, run, 0, |Numbered { before, record }| {
-        let goes = record.kind == RecordKind::Checkpoint && record.namespace == namespace;
-        if goes && record.sequence < first {
-            match found.last_mut() {
-                Some((start, count)) if start.saturating_add(*count) == before => {
-                    *count = count.saturating_add(record.events);
-                }
-                _ => found.push((before, record.events)),
+    plans: &'p [Plan],
+) -> Result<BTreeMap<&'p str, Vec<(u64, u64)>>> {
+    let mut firsts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut found: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
+    for Plan { namespace, before, first_sequence, .. } in plans {
+        match before {
+            // Which ones an earlier removal took is not known.
+            Some(before) if before.entries.is_empty() => {}
+            before => {
+                firsts.insert(namespace, *first_sequence);
+                let gone = before.as_ref().map(|before| before.entries.clone());
+                found.insert(namespace, gone.unwrap_or_default());
             }
+        }
+    }
+    runs::each_of_history(store, run, 0, |Numbered { before, record }| {
+        let is_checkpoint = record.kind == RecordKind::Checkpoint;
+        let namespace = record.namespace.as_str();
+        let goes = is_checkpoint && firsts.get(namespace).is_some_and(|first| record.sequence < *first);
+        let Some(entries) = found.get_mut(namespace).filter(|_| goes) else { return Ok(()) };
+        match entries.last_mut() {
+            Some((start, count)) if start.saturating_add(*count) == before => {
+                *count = count.saturating_add(record.events);
+            }
+            _ => entries.push((before, record.events)),
         }
         Ok(())
     })?;
-    found.sort_unstable();
-    found.dedup_by(|next, last| {
-        let follows = last.0.saturating_add(last.1) == next.0;
-        if follows {
-            last.1 = last.1.saturating_add(next.1);
-        }
-        follows
-    });
+    for entries in found.values_mut() {
+        entries.sort_unstable();
+        entries.dedup_by(|next, last| {
+            let follows = last.0.saturating_add(last.1) == next.0;
+            if follows {
+                last.1 = last.1.saturating_add(next.1);
+            }
+            follows
+        });
+    }
     Ok(found)
 }
 

@@ -37,6 +37,20 @@ pub fn path(project: &Path, names: &[&str], kind: Kind) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// As [`path`], of a file that is changed where it is: it is an integrity error, too, if it has another name, as it would be
+/// changed there.
+pub fn path_to_change(project: &Path, names: &[&str]) -> Result<PathBuf> {
+    let path = path(project, names, Kind::File)?;
+    if fs::symlink_metadata(&path).is_ok_and(|found| links(&found) > 1) {
+        let shown = project::shown(&path);
+        let message = format!(
+            "{shown} is a hard link: the same file has a name elsewhere, and would be changed there, too"
+        );
+        return Err(Error::integrity(message).help("replace it with a copy, or move it away"));
+    }
+    Ok(path)
+}
+
 /// A folder below the `.ai` folder of a project, which is made where it is missing, and those that it lies in.
 pub fn folder(project: &Path, names: &[&str]) -> Result<PathBuf> {
     let mut path = project.join(MARK);
@@ -80,10 +94,26 @@ fn check(path: &Path, kind: Kind) -> Result<bool> {
     Err(error.help("look at what is there, and move it away"))
 }
 
-/// Opens a file to add to its end; it is made where it is missing. A link is not followed.
+/// Opens a file to add to its end; it is made where it is missing. A link is not followed, and a file that has another name
+/// is refused: it would grow there, too.
 pub fn append(path: &Path) -> io::Result<File> {
-    let file = without_links(OpenOptions::new().create(true).append(true)).open(path)?;
-    regular(file)
+    let file = regular(without_links(OpenOptions::new().create(true).append(true)).open(path)?)?;
+    if links(&file.metadata()?) > 1 {
+        return Err(io::Error::other("it is a hard link: the same file has a name elsewhere; move it away"));
+    }
+    Ok(file)
+}
+
+/// How many names a file has.
+#[cfg(unix)]
+fn links(found: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    found.nlink()
+}
+
+#[cfg(not(unix))]
+fn links(_: &fs::Metadata) -> u64 {
+    1
 }
 
 /// Makes an empty file. One that is there is left as it is, whatever it is.

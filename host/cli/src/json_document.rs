@@ -68,6 +68,31 @@ impl<'e> Document<'e> {
     }
 }
 
+/// A list that is made while the document around it is written, once.
+pub struct Streamed<'e> {
+    elements: RefCell<Box<Elements<'e>>>,
+    failed: RefCell<Option<Error>>,
+}
+
+impl<'e> Streamed<'e> {
+    /// A list of what `elements` gives.
+    pub fn new(elements: impl FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e) -> Self {
+        Self { elements: RefCell::new(Box::new(elements)), failed: RefCell::default() }
+    }
+
+    /// What kept the list from its end, if something did.
+    pub fn take_failure(&self) -> Option<Error> {
+        self.failed.borrow_mut().take()
+    }
+}
+
+impl serde::Serialize for Streamed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        List { elements: RefCell::new(&mut *self.elements.borrow_mut()), failed: &self.failed }
+            .serialize(serializer)
+    }
+}
+
 /// Writes a document piece by piece.
 pub(crate) fn write(document: &impl serde::Serialize, out: impl Write, pretty: bool) -> io::Result<()> {
     let mut out = ForTerminals { out, held: Vec::with_capacity(PIECE) };

@@ -7,6 +7,7 @@ pub mod cached;
 mod calls;
 pub mod case;
 mod changes;
+pub mod checkpoints;
 pub mod compiling;
 pub mod components;
 pub mod context;

@@ -10,7 +10,7 @@ use graph_core::diagnostic::Problems;
 use graph_core::format;
 use graph_core::yaml;
 use graph_registry::lock;
-use graph_store::{Format, Found, Options, SqliteStore};
+use graph_store::{Format, Found};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -53,6 +53,9 @@ pub struct Stored {
     pub reason: Option<String>,
     #[serde(skip)]
     path: PathBuf,
+    /// Which store it is, if it is one.
+    #[serde(skip)]
+    kind: Option<Format>,
 }
 
 /// Everything that was looked at.
@@ -80,7 +83,9 @@ pub fn look(folder: &Path, home: &Home) -> Report {
 pub fn migrate(report: &mut Report, project: &Path, home: &Home) -> Result<()> {
     for stored in report.files.iter_mut().filter(|stored| stored.state == State::Older) {
         OwnState::open(project, home)?;
-        SqliteStore::open(&stored.path, Options::default())?;
+        if let Some(kind) = stored.kind {
+            kind.bring_up_to_date(&stored.path)?;
+        }
         (stored.state, stored.version) = (State::Migrated, Some(stored.current));
     }
     Ok(())
@@ -109,7 +114,9 @@ fn store(format: &'static str, kind: Format, path: &Path, checked: Result<PathBu
     let current = kind.current();
     match found {
         Found::Nothing => None,
-        Found::Version(version) => Some(Stored::of(format, path, version, current)),
+        Found::Version(version) => {
+            Some(Stored { kind: Some(kind), ..Stored::of(format, path, version, current) })
+        }
         Found::Other(reason) => Some(Stored::unreadable(format, path, current, reason)),
     }
 }
@@ -170,12 +177,13 @@ impl Stored {
             std::cmp::Ordering::Greater => State::Newer,
         };
         let (file, path) = (project::shown(path), path.to_path_buf());
-        Self { format, file, version: Some(version), current, state, reason: None, path }
+        Self { format, file, version: Some(version), current, state, reason: None, path, kind: None }
     }
 
     fn unreadable(format: &'static str, path: &Path, current: u64, reason: String) -> Self {
         let (file, path) = (project::shown(path), path.to_path_buf());
-        Self { format, file, version: None, current, state: State::Unreadable, reason: Some(reason), path }
+        let (state, reason) = (State::Unreadable, Some(reason));
+        Self { format, file, version: None, current, state, reason, path, kind: None }
     }
 
     /// What is to be done, in a sentence.

@@ -110,7 +110,7 @@ impl Output {
             Ok(made) => (Ok(()), made),
             Err(error) => (Err(error), Ok(())),
         };
-        quiet_pipe(written).and(made)
+        quiet_pipe(written).and(made.map_err(Error::after_document))
     }
 
     /// Prints a report: its JSON document with `--json`, otherwise what `render` makes of it for people.
@@ -144,7 +144,8 @@ impl Output {
     /// Prints why the command ended, in the form that was asked for.
     pub fn error(self, error: &Error) {
         // Where stdout takes nothing, it is told on stderr all the same.
-        if !self.json || self.document(&error.to_json()).is_err() {
+        let is_document = self.json && !error.is_after_document();
+        if !is_document || self.document(&error.to_json()).is_err() {
             self.report(error.diagnostic());
         }
     }

@@ -149,7 +149,7 @@ fn text(
         serde_json::from_str::<Value>(text).map_err(|error| Error::integrity(format!("a value: {error}")))
     };
     body.insert("inputs".to_owned(), parsed(&inputs)?);
-    body.extend(runs::state(store, &row.run_id, checkpoint)?);
+    body.extend(runs::state(store, checkpoint)?);
     text.push_str(&crate::report::pretty(&Value::Object(body)));
     text.push('\n');
     Ok(text)

@@ -11,17 +11,23 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::driver::Observer;
+use crate::error::{Error, Result};
 use crate::exit::Exit;
+use crate::json_document::Streamed;
 use crate::output::{self, Output, printable, styled};
+use crate::runs::Checked;
 
 /// How much of an event is shown.
 const EVENT_CHARACTERS: usize = 300;
 
-/// What a run has come to, as a JSON document. It is written from the summary as it is, since the state may be large.
+/// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be large, and the nodes
+/// visited come from the store while it is written.
 #[derive(Serialize)]
 pub struct RunDocument<'s> {
     // In the order of their names, as in every document.
     cached: &'s BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<Checked>,
     checkpoint: Option<Value>,
     checkpoints: u64,
     ended_by: Option<EndedBy>,
@@ -39,13 +45,16 @@ pub struct RunDocument<'s> {
     state: &'s Map<String, Value>,
     status: Status,
     steps: u64,
-    visited: &'s [String],
+    visited: Streamed<'s>,
     warnings: &'s [String],
 }
 
+/// Hands over the names of nodes one after the other.
+pub type Names<'n> = dyn FnMut(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'n;
+
 impl<'s> RunDocument<'s> {
-    /// The document of a run of a graph.
-    pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary) -> Self {
+    /// The document of a run of a graph, with the nodes `visited`, in order.
+    pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
         let error = |error: &RunError| {
             json!({
                 "code": error.code,
@@ -64,6 +73,7 @@ impl<'s> RunDocument<'s> {
         };
         Self {
             cached: &summary.cached,
+            checked: None,
             checkpoint: summary.checkpoint.map(checkpoint),
             checkpoints: summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence.saturating_add(1)),
             ended_by: summary.ended_by,
@@ -81,15 +91,31 @@ impl<'s> RunDocument<'s> {
             state: &summary.state,
             status: summary.status,
             steps: summary.steps,
-            visited: &summary.visited,
+            visited: Streamed::new(move |give| visited(&mut |node| give(&Value::from(node)))),
             warnings: &summary.warnings,
         }
     }
 }
 
-/// [`RunDocument`] as a value, for those who change it.
-pub fn document(run: &str, graph: &str, summary: &Summary) -> Value {
-    json!(RunDocument::of(run, graph, summary))
+impl RunDocument<'_> {
+    /// Says what was checked before the run went on.
+    #[must_use]
+    pub fn after(self, checked: Option<Checked>) -> Self {
+        Self { checked, ..self }
+    }
+
+    /// Prints it.
+    pub fn print(&self, output: Output) -> Result<()> {
+        let written = output.document(self);
+        self.visited.take_failure().map_or(written, Err)
+    }
+
+    /// It as a value, for those who change it.
+    pub fn to_value(&self) -> Result<Value> {
+        let value = serde_json::to_value(self)
+            .map_err(|error| Error::storage(format!("the document cannot be made: {error}")));
+        self.visited.take_failure().map_or(value, Err)
+    }
 }
 
 fn interrupt(interrupt: &InterruptRecord) -> Value {
@@ -201,14 +227,20 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
-        if !self.quiet {
-            self.output.note(text);
-        }
+        self.output.note(text);
     }
 }
 
 impl Observer for Progress {
     fn notice(&mut self, at: Timestamp, notice: &Notice) {
+        // Most of a run's notices are made for lines that `--quiet` leaves out.
+        let is_warning = |notice: &Notice| matches!(notice, Notice::Warning(_));
+        if self.quiet
+            && !is_warning(notice)
+            && !matches!(notice, Notice::Child { notice, .. } if is_warning(notice))
+        {
+            return;
+        }
         match notice {
             Notice::SuperstepStarted { .. } => self.step_started = Instant::now(),
             Notice::Committed { superstep, nodes: names, fuel, changed, .. } => {

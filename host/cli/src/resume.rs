@@ -25,7 +25,7 @@ use crate::output::printable;
 use crate::pins::{Pins, kept_text};
 use crate::preflight::Plan;
 use crate::project;
-use crate::runs;
+use crate::runs::{self, Checked};
 use crate::texts;
 use crate::trust;
 use crate::trust_log::TrustLog;
@@ -47,6 +47,8 @@ pub struct Resumable {
     pub steps: u64,
     /// What has changed and was accepted.
     pub accepted: Vec<String>,
+    /// What was checked of it; nothing where it begins anew.
+    pub checked: Option<Checked>,
     /// What may not be dispatched.
     pub plan_notices: Vec<String>,
 }
@@ -96,6 +98,8 @@ pub async fn reopen(
     }
     let key = own_key(&row, context)?;
     let restored = runs::restore(&*store, &run, key.verifying_key())?;
+    let checked = restored.as_ref().map(|(_, checked)| *checked);
+    let restored = restored.map(|(tree, _)| tree);
     if let (None, Some(origin)) = (&restored, &row.continuation_of) {
         return Err(cut_short(&run, origin));
     }
@@ -180,6 +184,7 @@ pub async fn reopen(
         inputs: inputs.as_object().cloned().unwrap_or_default(),
         steps: summary.steps,
         accepted: changes,
+        checked,
         plan_notices,
     })
 }
@@ -354,7 +359,7 @@ pub(crate) fn bare_walker(
 ) -> Result<(RunTree, SigningKey, RunUpdate, bool)> {
     let mut row = row.clone();
     let key = own_key(&row, context)?;
-    let restored = runs::restore(store, &row.run_id, key.verifying_key())?;
+    let restored = runs::restore(store, &row.run_id, key.verifying_key())?.map(|(tree, _)| tree);
     if let Some(tree) = &restored {
         pinned_by(&mut row, &tree.root);
     }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::record::{
-    ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, History, Place, Pruning, Record,
-    RecordKind, SignedPruning, SignedRecord, Standing, Status, ValueKind,
+    ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, Place, Pruning, Record, RecordKind,
+    SignedRecord, Standing, Status, Trusted, ValueKind,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
 use graph_store::{
-    Access, At, CheckpointStore, Numbered, OpenError, Options, Owner, RunRow, SqliteStore, Wanted,
+    Access, At, CheckpointStore, Numbered, OpenError, Options, Owner, ReadError, RunRow, SqliteStore, Wanted,
 };
-
+use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::checkpoints::{self, Line};
 use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::Home;
@@ -101,25 +102,47 @@ pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
         .help(format!("what is before that checkpoint can still be read: graph-host runs history {run}"))
 }
 
-/// Reads everything that a run goes on from, that of its child runs too, and checks all signatures and the whole chain
-/// on the way. `None`: the run was cut short before its first checkpoint.
-pub fn restore(store: &dyn CheckpointStore, run: &str, key: VerifyingKey) -> Result<Option<RestoredTree>> {
-    let Some(root) = restore_one(store, run, "", key)? else { return Ok(None) };
+/// What was read and checked of a run before it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// How many checkpoints, those of child runs included.
+    pub checkpoints: u64,
+    /// How many child runs are resumed with it.
+    pub child_runs: u64,
+    /// The number of the first checkpoint that the newest one of the run itself builds on.
+    pub first: u64,
+    /// The number of the newest checkpoint of the run itself.
+    pub last: u64,
+    /// How many records under the newest ones.
+    pub records: u64,
+}
+
+/// Reads everything that a run is resumed from, its child runs included: the newest checkpoints, what they build on, and what is
+/// under them. Signatures, links and digests of all that is read are checked; what is older is checked by `runs verify`.
+/// `None`: the run was cut short before its first checkpoint.
+pub fn restore(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: VerifyingKey,
+) -> Result<Option<(RestoredTree, Checked)>> {
+    let mut checked = Checked::default();
+    let Some(root) = restore_one(store, run, "", key, &mut checked)? else { return Ok(None) };
     let mut parents = vec![root.checkpoint.clone()];
     let mut tree = RestoredTree::from(root);
     let namespaces = store.namespaces(run)?;
     while let Some(parent) = parents.pop() {
         for namespace in namespaces.iter().filter(|namespace| is_child_of(namespace, &parent)) {
-            let Some(restored) = restore_one(store, run, namespace, key)? else { continue };
+            let Some(restored) = restore_one(store, run, namespace, key, &mut checked)? else { continue };
             let text = snapshot(store, &restored.checkpoint.inputs, "the inputs of a child run")?;
             let inputs = serde_json::from_str(&text).map_err(|error| {
                 Error::integrity(format!("the inputs of the child run {namespace} cannot be read: {error}"))
             })?;
             parents.push(restored.checkpoint.clone());
+            checked.child_runs += 1;
             tree.children.push(RestoredChild { namespace: namespace.clone(), inputs, restored });
         }
     }
-    Ok(Some(tree))
+    Ok(Some((tree, checked)))
 }
 
 /// Reads what the run in one namespace goes on from.
@@ -128,20 +151,31 @@ fn restore_one(
     run: &str,
     namespace: &str,
     key: VerifyingKey,
+    checked: &mut Checked,
 ) -> Result<Option<Restored>> {
-    let (history, newest, verifier) = line(store, run, namespace, key)?;
-    let Some((mut checkpoint, digest)) = newest else { return Ok(None) };
-    verifier.standing().clone().complete(&mut checkpoint);
-    let mut restored = at_checkpoint(store, run, checkpoint, digest, history.into_newest())?;
+    let begins = checkpoints::begins(store, run, namespace, Some(&key))?;
+    let line = Line::new(store, run, namespace, Some(&key), begins.as_ref());
+    let Some(newest) = line.newest()? else { return Ok(None) };
+    let trusted = line.open(&newest)?;
+    checked.checkpoints += trusted.checkpoints;
+    if namespace.is_empty() {
+        (checked.first, checked.last) = (trusted.first, trusted.checkpoint.sequence);
+    }
+    let mut restored = at_checkpoint(store, &line, trusted)?;
+    let digest = restored.digest;
     each_pending(store, run, namespace, |record| {
         let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
+        checked.records += 1;
         // A record under another checkpoint is void; the store gives none, and none is believed.
         match opened {
             Record::Task(task) if task.checkpoint == digest => restored.pending.push(task),
             Record::Answers(record) if record.checkpoint == digest => restored.answers.push(record),
             Record::Hook(record) if record.checkpoint == digest => restored.hooks.push(record),
             Record::Status(record) if record.checkpoint == digest => {
-                verifier.accepted(&record.accepted).map_err(|error| broken(run, record.sequence, &error))?;
+                restored
+                    .checkpoint
+                    .check_accepted(&record.accepted, key.id())
+                    .map_err(|error| broken(run, record.sequence, &error))?;
                 restored.status = Some(record);
             }
             _ => {
@@ -156,106 +190,50 @@ fn restore_one(
     Ok(Some(restored))
 }
 
-/// Reads what a run was at one of its checkpoints, without anything pending, and checks the whole chain on the way.
+/// Reads what a run was at one of its checkpoints, without anything pending. The checkpoint and what it builds on are checked.
 pub fn restore_at(
     store: &dyn CheckpointStore,
     run: &str,
     key: VerifyingKey,
     place: &Place,
 ) -> Result<Restored> {
-    let (history, ..) = line(store, run, "", key)?;
-    let sequence = history
-        .find(place)
-        .map_err(|error| {
-            Error::not_found(format!("run {run}: {error}"))
-                .help(format!("see them all: graph-host runs history {run}"))
-        })?
-        .sequence;
-    let record = store.checkpoint(run, "", At::Sequence(sequence))?;
-    let record =
-        record.ok_or_else(|| Error::integrity(format!("checkpoint {sequence} of run {run} is gone")))?;
-    match record.open(&key).map_err(|error| Error::integrity(error.to_string()))? {
-        Record::Checkpoint(mut checkpoint) => {
-            complete(store, &mut checkpoint, Some(&key))?;
-            at_checkpoint(store, run, *checkpoint, record.digest, history.up_to(sequence))
-        }
-        _ => Err(Error::integrity(format!("record {sequence} of run {run} is not a checkpoint"))),
-    }
+    let begins = checkpoints::begins(store, run, "", Some(&key))?;
+    let line = Line::new(store, run, "", Some(&key), begins.as_ref());
+    let trusted = line.open(&line.find(place)?)?;
+    at_checkpoint(store, &line, trusted)
 }
 
-/// What led to each checkpoint, the newest with its record digest, and what has checked them.
-type Line = (History, Option<(Checkpoint, Digest)>, ChainVerifier);
-
-/// All checkpoints of a run, checked: what led to each, the newest with its record digest, and what has checked them.
-fn line(store: &dyn CheckpointStore, run: &str, namespace: &str, key: VerifyingKey) -> Result<Line> {
-    let (mut verifier, begins) = verifier(store, run, namespace, key)?;
-    let mut history = begins.as_ref().map(History::after).unwrap_or_default();
-    let mut newest = None;
-    each_checkpoint_in(store, run, namespace, |record| {
-        let checkpoint = verifier.checkpoint(record).map_err(|error| broken(run, record.sequence, &error))?;
-        history.push(&checkpoint);
-        newest = Some((checkpoint, record.digest));
+/// The nodes visited on the way to a checkpoint of a run that has been restored.
+pub fn visited_at(
+    store: &dyn CheckpointStore,
+    restored: &Restored,
+    key: &VerifyingKey,
+) -> Result<Vec<String>> {
+    let Checkpoint { run, namespace, sequence, .. } = &restored.checkpoint;
+    let begins = checkpoints::begins(store, run, namespace, Some(key))?;
+    let line = Line::new(store, run, namespace, Some(key), begins.as_ref());
+    let mut visited = Vec::new();
+    line.way_to(&line.find(&Place::Sequence(*sequence))?)?.each_visited(&line, &mut |node| {
+        visited.push(node.to_owned());
         Ok(())
     })?;
-    Ok((history, newest, verifier))
+    Ok(visited)
 }
 
-fn at_checkpoint(
-    store: &dyn CheckpointStore,
-    run: &str,
-    checkpoint: Checkpoint,
-    digest: Digest,
-    (visited, warnings): (Vec<String>, Vec<String>),
-) -> Result<Restored> {
-    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
-    let values = store.values(run, &checkpoint.namespace, &wanted)?;
+fn at_checkpoint(store: &dyn CheckpointStore, line: &Line<'_>, trusted: Trusted) -> Result<Restored> {
+    let (warnings, warned) = line.warnings(&trusted)?;
+    let Trusted { checkpoint, digest, .. } = trusted;
+    let values = values_at(store, &checkpoint)?;
     let (pending, answers, hooks, status) = (Vec::new(), Vec::new(), Vec::new(), None);
-    Ok(Restored { checkpoint, digest, values, pending, answers, hooks, status, visited, warnings })
+    Ok(Restored { checkpoint, digest, values, pending, answers, hooks, status, warnings, warned })
 }
 
-/// Makes a checkpoint whole: with where every channel and node stands, put together from the checkpoints that it builds on. With
-/// a key, their signatures are checked; that they follow each other and the digest of the channels are checked in any case.
-pub fn complete(
-    store: &dyn CheckpointStore,
-    checkpoint: &mut Checkpoint,
-    key: Option<&VerifyingKey>,
-) -> Result<()> {
-    let Some(delta) = checkpoint.delta else { return Ok(()) };
-    let (run, namespace) = (checkpoint.run.clone(), checkpoint.namespace.clone());
-    let begins = match (store.pruning(&run, &namespace)?, key) {
-        (None, _) => None,
-        (Some(note), Some(key)) => Some(
-            SignedPruning::open(&note, key, &run, &namespace)
-                .map_err(|error| Error::integrity(error.to_string()))?,
-        ),
-        (Some(note), None) => SignedPruning::decode(&note).ok(),
-    };
-    let begins = begins.filter(|begins| begins.first_sequence > delta.whole);
-    let mut standing = begins.as_ref().map(Standing::after).unwrap_or_default();
-    let first = begins.map_or(delta.whole, |begins| begins.first_sequence);
-    let (mut after, mut last_digest) = (first.checked_sub(1), None);
-    while after.is_none_or(|after| after < checkpoint.sequence) {
-        let page = store.checkpoints(&run, &namespace, after, PAGE)?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.sequence);
-        for record in page.iter().filter(|record| record.sequence <= checkpoint.sequence) {
-            let sequence = record.sequence;
-            let Record::Checkpoint(found) = open_record(record, key)? else {
-                return Err(broken(&run, sequence, &ChainError::NotACheckpoint { sequence }));
-            };
-            if last_digest.is_some() && found.parent != last_digest {
-                return Err(broken(&run, sequence, &ChainError::Parent { sequence }));
-            }
-            last_digest = Some(record.digest);
-            standing.follow(&found);
-        }
-    }
-    if checkpoint.state.is_some_and(|state| state != standing.tree().digest()) {
-        let sequence = checkpoint.sequence;
-        return Err(broken(&run, sequence, &ChainError::State { sequence }));
-    }
-    standing.complete(checkpoint);
-    Ok(())
+/// The values of all channels at a checkpoint that is whole, with the digests that it names.
+fn values_at(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Vec<ChannelValue>> {
+    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
+    let values = store.values(&checkpoint.run, &checkpoint.namespace, &wanted)?;
+    checkpoint.check_values(&values).map_err(|error| broken(&checkpoint.run, checkpoint.sequence, &error))?;
+    Ok(values)
 }
 
 /// A verifier of the checkpoints of a namespace, and where they begin if the host has removed what was before.
@@ -265,19 +243,20 @@ pub fn verifier(
     namespace: &str,
     key: VerifyingKey,
 ) -> Result<(ChainVerifier, Option<Pruning>)> {
-    let Some(note) = store.pruning(run, namespace)? else { return Ok((ChainVerifier::new(key), None)) };
-    let begins = SignedPruning::open(&note, &key, run, namespace)
-        .map_err(|error| Error::integrity(error.to_string()))?;
-    Ok((ChainVerifier::after(key, &begins), Some(begins)))
+    match checkpoints::begins(store, run, namespace, Some(&key))? {
+        None => Ok((ChainVerifier::new(key), None)),
+        Some(begins) => Ok((ChainVerifier::after(key, &begins), Some(begins))),
+    }
 }
 
-/// Goes through a run's checkpoints in order.
+/// Goes through the checkpoints of a run, or of one of its child runs, in order and without their values.
 pub fn each_checkpoint(
     store: &dyn CheckpointStore,
     run: &str,
+    namespace: &str,
     visit: impl FnMut(&SignedRecord) -> Result<()>,
 ) -> Result<()> {
-    each_checkpoint_in(store, run, "", visit)
+    each_page(|after, size| store.checkpoints_alone(run, namespace, after, size), visit)
 }
 
 /// Goes through the records under the newest checkpoint of a namespace, in the order of the store.
@@ -329,17 +308,25 @@ pub fn each_of_history(
     }
 }
 
-/// Goes through the checkpoints of a run, or of one of its child runs, in order.
-pub fn each_checkpoint_in(
+/// The same with the values that each checkpoint changed.
+pub fn each_with_values(
     store: &dyn CheckpointStore,
     run: &str,
     namespace: &str,
+    visit: impl FnMut(&SignedRecord) -> Result<()>,
+) -> Result<()> {
+    each_page(|after, size| store.checkpoints(run, namespace, after, size), visit)
+}
+
+/// Goes through checkpoints in order, page by page.
+pub(crate) fn each_page(
+    read: impl Fn(Option<u64>, usize) -> std::result::Result<Vec<SignedRecord>, ReadError>,
     mut visit: impl FnMut(&SignedRecord) -> Result<()>,
 ) -> Result<()> {
     let mut after = None;
     let mut size = PAGE;
     loop {
-        let page = match store.checkpoints(run, namespace, after, size) {
+        let page = match read(after, size) {
             Ok(page) => page,
             // What is before the damage comes one by one.
             Err(_) if size > 1 => {
@@ -375,16 +362,18 @@ fn check_json(text: &str, what: impl std::fmt::Display) -> Result<()> {
     Err(Error::integrity(format!("{what} would take more than {} MiB to read", LARGEST_JSON >> 20)))
 }
 
+/// Whether the text of a stranger's record can be read.
+pub(crate) fn check_record(record: &SignedRecord) -> Result<()> {
+    let kind = record.kind.as_str();
+    check_json(&record.body, format_args!("the {kind} record {} of run {}", record.sequence, record.run))
+}
+
 /// Reads a record: with a key it is checked, and without one, as that of another host, it can be shown alone.
 pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Record> {
     let opened = if let Some(key) = key {
         record.open(key)
     } else {
-        let kind = record.kind.as_str();
-        check_json(
-            &record.body,
-            format_args!("the {kind} record {} of run {}", record.sequence, record.run),
-        )?;
+        check_record(record)?;
         record.decode()
     };
     opened.map_err(|error| Error::integrity(error.to_string()))
@@ -408,17 +397,28 @@ pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Re
 }
 
 /// The state at a checkpoint. Where its maps hold changes alone, they are put together first.
-pub fn state(store: &dyn CheckpointStore, run: &str, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
+pub fn state(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
     let is_all = checkpoint.state.is_none_or(|state| Standing::of(checkpoint).tree().digest() == state);
-    let mut whole = None;
-    if !is_all {
-        complete(store, whole.insert(checkpoint.clone()), None)?;
-    }
-    let checkpoint = whole.as_ref().unwrap_or(checkpoint);
-    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
+    let whole = if is_all { None } else { Some(whole(store, checkpoint)?) };
     let mut state = Map::new();
-    apply(&mut state, store.values(run, &checkpoint.namespace, &wanted)?)?;
+    apply(&mut state, values_at(store, whole.as_ref().unwrap_or(checkpoint))?)?;
     Ok(state)
+}
+
+/// The state of a run that has been restored, of which the values are taken.
+pub fn take_state(restored: &mut Restored) -> Result<Map<String, Value>> {
+    let mut state = Map::new();
+    apply(&mut state, std::mem::take(&mut restored.values))?;
+    Ok(state)
+}
+
+/// Makes a checkpoint whole whose record has been checked, or is only shown: with the stamps of all channels and the counts of all
+/// nodes.
+fn whole(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Checkpoint> {
+    let Checkpoint { run, namespace, sequence, .. } = checkpoint;
+    let begins = checkpoints::begins(store, run, namespace, None)?;
+    let line = Line::new(store, run, namespace, None, begins.as_ref());
+    Ok(line.open(&line.find(&Place::Sequence(*sequence))?)?.checkpoint)
 }
 
 /// The newest checkpoint's record, if there is one.
@@ -450,7 +450,7 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
     let mut inputs = BTreeSet::from([row.inputs, Digest::from_bytes(*row.key.as_bytes())]);
     let mut pins = BTreeSet::from([row.pins]);
     for namespace in store.namespaces(&row.run_id)? {
-        each_checkpoint_in(store, &row.run_id, &namespace, |record| {
+        each_checkpoint(store, &row.run_id, &namespace, |record| {
             // What cannot be read names nothing.
             if let Ok(named) = serde_json::from_str::<Named>(&record.body) {
                 inputs.insert(named.inputs);

@@ -12,6 +12,7 @@ use crate::driver::{Both, Control, DriveError, Driver, Observer as _, Observers}
 use crate::error::{Error, Result};
 use crate::output::{self, Output, styled};
 use crate::report::Progress;
+use crate::runs::Checked;
 use crate::thread::{Listener, Thread};
 
 /// A driver with a person before it.
@@ -33,6 +34,8 @@ pub struct Session {
     pub thread: Thread,
     /// Told once the run is under way.
     pub herald: Option<Herald>,
+    /// What was checked of the run before it goes on; nothing where it begins.
+    pub checked: Option<Checked>,
 }
 
 impl Session {

@@ -57,7 +57,7 @@ impl Thread {
 
     /// What a run in the background prints.
     pub fn log_file(&self) -> Result<PathBuf> {
-        self.file(LOG)
+        inside::path_to_change(&self.project, &[THREADS, &self.name, LOG])
     }
 
     /// The file whose appearance is the wish: `cancel`, `kill`.

@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::node::{Category, Failure};
 use graph_core::record::{ErrorCode, Place, Status};
-use graph_core::trust::SigningKey;
+use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_core::walker::{
     Earlier, Edit, Event, HandleError, Restored, RunTree, Setup, Summary, TaskReport, TaskSpec, Update,
 };
@@ -31,6 +31,8 @@ pub struct Travelled {
     pub graph: String,
     /// How it stands.
     pub summary: Summary,
+    /// The key that its host signs it with.
+    pub key: VerifyingKey,
     /// Of a fork: the run it was forked from, and the number of the checkpoint there.
     pub origin: Option<(String, u64)>,
 }
@@ -70,7 +72,8 @@ pub async fn update(
         )));
     }
     let key = own_key(&row, context)?;
-    let restored = runs::restore(&*store, &run, key.verifying_key())?.ok_or_else(|| nothing_stored(&run))?;
+    let restored = runs::restore(&*store, &run, key.verifying_key())?;
+    let (restored, _) = restored.ok_or_else(|| nothing_stored(&run))?;
     pinned_by(&mut row, &restored.root);
     let kept = Kept::read(&*store, &row)?;
     let hooks = kept.hooks(&*store)?.hooks;
@@ -93,9 +96,10 @@ pub async fn update(
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
     let walker = resume::walker(&graph, setup, Some(restored))?;
     let event = Event::Updated(Box::new(Update { edit, back_to }));
+    let verifying = key.verifying_key();
     let summary = drive(walker, &row, store, key, event).await?;
     drop(guard);
-    Ok(Travelled { run, graph: graph.id.clone(), summary, origin: None })
+    Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
 
 /// Makes a new run that begins where another one stood at a checkpoint, edited or as it was, and leaves it suspended
@@ -125,18 +129,20 @@ pub async fn fork(
     let graph = Arc::new(kept.graph);
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
+    let visited = runs::visited_at(&*store, &of, &key.verifying_key())?;
     let walker = || {
-        RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone())
+        RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone(), &visited)
             .map_err(|error| Error::integrity(format!("run {} cannot be restored: {error}", origin.run_id)))
     };
     // Tried without a store first, so that what is refused leaves no run behind.
     walker()?.handle(at, Event::Forked(edit.clone())).map_err(|error| refused(&error))?;
     store.create_run(&NewRun { row: row.clone(), snapshots: Vec::new() })?;
     let guard = store.acquire(&run, &runs::this_process())?;
+    let verifying = key.verifying_key();
     let summary = drive(walker()?, &row, store, key, Event::Forked(edit)).await?;
     drop(guard);
     let origin = Some((origin.run_id.clone(), sequence));
-    Ok(Travelled { run, graph: graph.id.clone(), summary, origin })
+    Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }
 
 /// The row of a fork: what it is pinned to is what the checkpoint says, whatever the run was changed to since.

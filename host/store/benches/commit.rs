@@ -46,7 +46,7 @@ fn bytes(batch: &[SignedRecord]) -> Vec<u8> {
         bytes.extend_from_slice(record.body.as_bytes());
         bytes.extend_from_slice(record.digest.as_bytes());
         bytes.extend_from_slice(record.key_id.as_bytes());
-        bytes.extend_from_slice(record.signature.as_bytes());
+        bytes.extend_from_slice(&record.signature.to_bytes());
         for value in &record.values {
             bytes.extend_from_slice(value.channel.as_bytes());
             bytes.extend_from_slice(value.json.as_bytes());

@@ -25,6 +25,11 @@ pub trait Front: fmt::Debug + Send + Sync {
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError>;
+
+    /// Called with the records that were read from the store behind, before they are passed on.
+    fn has_read(&self, records: &mut dyn Iterator<Item = &SignedRecord>) {
+        let _ = records;
+    }
 }
 
 impl<F: Front> CheckpointStore for F {
@@ -59,7 +64,9 @@ impl<F: Front> CheckpointStore for F {
     }
 
     fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
-        self.behind().checkpoint(run, namespace, at)
+        let found = self.behind().checkpoint(run, namespace, at)?;
+        self.has_read(&mut found.iter());
+        Ok(found)
     }
 
     fn checkpoints(
@@ -69,7 +76,33 @@ impl<F: Front> CheckpointStore for F {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
-        self.behind().checkpoints(run, namespace, after, limit)
+        let page = self.behind().checkpoints(run, namespace, after, limit)?;
+        self.has_read(&mut page.iter());
+        Ok(page)
+    }
+
+    fn checkpoints_alone(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let page = self.behind().checkpoints_alone(run, namespace, after, limit)?;
+        self.has_read(&mut page.iter());
+        Ok(page)
+    }
+
+    fn checkpoints_before(
+        &self,
+        run: &str,
+        namespace: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let page = self.behind().checkpoints_before(run, namespace, before, limit)?;
+        self.has_read(&mut page.iter());
+        Ok(page)
     }
 
     fn pending_after(
@@ -79,11 +112,15 @@ impl<F: Front> CheckpointStore for F {
         after: Option<(RecordKind, &str)>,
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
-        self.behind().pending_after(run, namespace, after, limit)
+        let page = self.behind().pending_after(run, namespace, after, limit)?;
+        self.has_read(&mut page.iter());
+        Ok(page)
     }
 
     fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
-        self.behind().history(run, after, limit)
+        let page = self.behind().history(run, after, limit)?;
+        self.has_read(&mut page.iter().map(|numbered| &numbered.record));
+        Ok(page)
     }
 
     fn status_at(&self, run: &str, before: u64) -> Result<Option<SignedRecord>, ReadError> {

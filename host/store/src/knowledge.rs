@@ -15,6 +15,7 @@ use rusqlite::{
 use crate::sqlite::PlaceError;
 use crate::sqlite::beside::{self, Found};
 use crate::sqlite::guard::{self, Meter};
+use crate::sqlite::schema;
 use crate::sqlite::shape::Shape;
 
 /// The most entries of a project.
@@ -208,16 +209,19 @@ impl KnowledgeStore {
         let altered = |what: String| KnowledgeStoreError::Altered(format!("{}: {what}", shown()));
         let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
         if id != APPLICATION_ID {
-            let any = connection
-                .query_row("SELECT 1 FROM main.sqlite_schema LIMIT 1", [], |_| Ok(()))
-                .optional()?;
-            return if any.is_none() { Ok(false) } else { Err(KnowledgeStoreError::Foreign(shown())) };
+            let is_foreign = schema::has_entries(connection)?;
+            return if is_foreign { Err(KnowledgeStoreError::Foreign(shown())) } else { Ok(false) };
         }
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if version > VERSION {
             return Err(KnowledgeStoreError::Newer { file: shown(), found: version });
         }
-        let found = Shape::of(connection)?;
+        let found = match Shape::of(connection) {
+            Err(error) if schema::has_many_entries(&error) => {
+                return Err(altered(schema::MANY_ENTRIES.to_owned()));
+            }
+            found => found?,
+        };
         if !found.is(SHAPE)
             && let Some(what) = found.difference(&Shape::made_by([SCHEMA])?)
         {

@@ -144,6 +144,14 @@ impl State {
         self.runs.get(run)?.namespaces.get(namespace)
     }
 
+    /// The checkpoints of a namespace with higher numbers than this one; all of them without one.
+    fn checkpoints_after(&self, run: &str, namespace: &str, after: Option<u64>) -> &[SignedRecord] {
+        let checkpoints = self.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
+        let start =
+            checkpoints.partition_point(|checkpoint| after.is_some_and(|after| checkpoint.sequence <= after));
+        checkpoints.get(start..).unwrap_or_default()
+    }
+
     fn fits(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
         match self.snapshots.get(digest) {
             Some(kept) if **kept != *text => Err(SnapshotError::Differs { digest: *digest }),
@@ -257,6 +265,25 @@ impl MemoryStore {
     }
 }
 
+/// A checkpoint without its values.
+fn alone(found: &SignedRecord) -> SignedRecord {
+    SignedRecord {
+        kind: found.kind,
+        run: found.run.clone(),
+        namespace: found.namespace.clone(),
+        sequence: found.sequence,
+        step: found.step,
+        task: String::new(),
+        body: Arc::clone(&found.body),
+        digest: found.digest,
+        key_id: found.key_id,
+        signature: found.signature.clone(),
+        events: found.events,
+        values: Vec::new(),
+        results: Vec::new(),
+    }
+}
+
 impl CheckpointStore for MemoryStore {
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
         plan::check_run(run)?;
@@ -345,22 +372,12 @@ impl CheckpointStore for MemoryStore {
                 place.ok().and_then(|place| checkpoints.get(place))
             }
             At::Step(step) => checkpoints.iter().rev().find(|checkpoint| checkpoint.step == step),
+            At::StepWithin { step, first, last } => checkpoints
+                .iter()
+                .rev()
+                .find(|checkpoint| checkpoint.step == step && (first..=last).contains(&checkpoint.sequence)),
         };
-        Ok(found.map(|found| SignedRecord {
-            kind: found.kind,
-            run: found.run.clone(),
-            namespace: found.namespace.clone(),
-            sequence: found.sequence,
-            step: found.step,
-            task: String::new(),
-            body: Arc::clone(&found.body),
-            digest: found.digest,
-            key_id: found.key_id,
-            signature: found.signature,
-            events: found.events,
-            values: Vec::new(),
-            results: Vec::new(),
-        }))
+        Ok(found.map(alone))
     }
 
     fn checkpoints(
@@ -371,11 +388,45 @@ impl CheckpointStore for MemoryStore {
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
         let state = self.lock();
-        let checkpoints = state.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
-        let start =
-            checkpoints.partition_point(|checkpoint| after.is_some_and(|after| checkpoint.sequence <= after));
         let mut page = Page::of(limit);
-        Ok(checkpoints[start..].iter().take_while(|record| page.takes(record)).cloned().collect())
+        Ok(state
+            .checkpoints_after(run, namespace, after)
+            .iter()
+            .take_while(|record| page.takes(record))
+            .cloned()
+            .collect())
+    }
+
+    fn checkpoints_alone(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let state = self.lock();
+        let mut page = Page::of(limit);
+        Ok(state
+            .checkpoints_after(run, namespace, after)
+            .iter()
+            .map(alone)
+            .take_while(|record| page.takes(record))
+            .collect())
+    }
+
+    fn checkpoints_before(
+        &self,
+        run: &str,
+        namespace: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let state = self.lock();
+        let checkpoints = state.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
+        let end = checkpoints
+            .partition_point(|checkpoint| before.is_none_or(|before| checkpoint.sequence < before));
+        let mut page = Page::of(limit);
+        Ok(checkpoints[..end].iter().rev().map(alone).take_while(|record| page.takes(record)).collect())
     }
 
     fn pending_after(

@@ -84,6 +84,25 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError>;
 
+    /// The same without their values.
+    fn checkpoints_alone(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError>;
+
+    /// A page of checkpoints of a namespace with sequence numbers below `before`, or of the newest ones: the newest first, without
+    /// their values. It ends as [`Self::checkpoints`] says, and an empty page is the end.
+    fn checkpoints_before(
+        &self,
+        run: &str,
+        namespace: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError>;
+
     /// A page of the records under the newest checkpoint that come after the one with this kind and task: tasks, then
     /// answers, then hooks, then the status; each kind in byte order of its task ids. It ends as
     /// [`Self::checkpoints`] says, and an empty page is the end.
@@ -250,6 +269,15 @@ pub enum At {
     Sequence(u64),
     /// The newest one after this number of supersteps.
     Step(u64),
+    /// The same among those with sequence numbers from `first` to `last`: no others are looked at.
+    StepWithin {
+        /// The number of supersteps.
+        step: u64,
+        /// The lowest sequence number.
+        first: u64,
+        /// The highest sequence number.
+        last: u64,
+    },
 }
 
 /// Runs as a list has them.

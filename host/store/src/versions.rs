@@ -11,6 +11,7 @@ use crate::error::StorageError;
 use crate::file::format as files;
 use crate::knowledge;
 use crate::sqlite::{APPLICATION_ID, SCHEMA_VERSION};
+use crate::{FileStore, OpenError, Options, SqliteStore};
 
 /// What is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,16 @@ impl Format {
             Self::Runs => SCHEMA_VERSION as u64,
             Self::Knowledge => knowledge::VERSION.unsigned_abs(),
             Self::Files => files::VERSION,
+        }
+    }
+
+    /// Brings what is stored up to date, as the first command that writes to it does.
+    pub fn bring_up_to_date(self, path: &Path) -> Result<(), OpenError> {
+        match self {
+            Self::Runs => SqliteStore::open(path, Options::default()).map(drop),
+            // There has been one version so far.
+            Self::Knowledge => Ok(()),
+            Self::Files => Ok(FileStore::at(path).bring_up_to_date()?),
         }
     }
 
@@ -171,9 +182,9 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
+    use crate::KnowledgeStore;
     use crate::conformance::sample::run;
     use crate::store::CheckpointStore as _;
-    use crate::{FileStore, KnowledgeStore, Options, SqliteStore};
 
     #[test]
     fn versions_are_read_from_the_file_and_from_the_log_beside_it() {
@@ -262,17 +273,21 @@ mod tests {
         assert_eq!(Format::Files.look(&files).unwrap(), Found::Nothing);
         let store = FileStore::at(&files);
         store.create_run(&run("r")).unwrap();
-        assert_eq!(fs::read_to_string(files.join("format")).unwrap(), "graph-host/files 1\n");
+        assert_eq!(fs::read_to_string(files.join("format")).unwrap(), "graph-host/files 2\n");
         // What there was before the file is of version 1, and gets it with the next run.
         fs::remove_file(files.join("format")).unwrap();
         assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(1));
         assert!(store.run("r").unwrap().is_some());
         store.create_run(&run("s")).unwrap();
         assert!(files.join("format").exists());
-        // A later one is refused before anything of it is read or written.
-        fs::write(files.join("format"), "graph-host/files 2\n").unwrap();
+        // What is of version 1 becomes one of this version with what is written next.
+        fs::write(files.join("format"), "graph-host/files 1\n").unwrap();
+        FileStore::at(&files).bring_up_to_date().unwrap();
         assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(2));
-        let newer = StorageError::Newer { file: files.clone(), found: 2, supported: 1 };
+        // A later one is refused before anything of it is read or written.
+        fs::write(files.join("format"), "graph-host/files 3\n").unwrap();
+        assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(3));
+        let newer = StorageError::Newer { file: files.clone(), found: 3, supported: 2 };
         assert_eq!(newer.code(), graph_core::record::ErrorCode::Integrity);
         let store = FileStore::at(&files);
         assert_eq!(store.run("r").unwrap_err().to_string(), newer.to_string());

@@ -31,7 +31,7 @@ fuzz_target!(|text: &str| {
         task: String::new(),
         body: text[1..].into(),
         digest,
-        signature: key.sign_digest(kind.domain(), &digest),
+        signature: key.sign_digest(kind.domain(), &digest).into(),
         key_id: key.id(),
         events: 0,
         values: Vec::new(),

@@ -99,7 +99,7 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
                     let id = persist.id;
                     kept.extend(persist.results.iter().cloned());
                     if let Ok(signed) = persist.sign(&key) {
-                        sum += usize::from(chain.checkpoint(&signed).is_ok());
+                        sum += chain.checkpoint(&signed).map_or(0, |checkpoint| 1 + checkpoint.visited.len());
                     }
                     events.push_back(Event::Persisted(id));
                 }
@@ -109,7 +109,7 @@ fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
             }
         }
     }
-    sum + walker.summary().visited.len()
+    sum + walker.summary().executions.len()
 }
 
 fn values(value: &Value) -> usize {

@@ -85,7 +85,7 @@ async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8
     let mut bytes = record.body.as_bytes().to_vec();
     bytes.extend_from_slice(record.digest.as_bytes());
     bytes.extend_from_slice(record.key_id.as_bytes());
-    bytes.extend_from_slice(record.signature.as_bytes());
+    bytes.extend_from_slice(&record.signature.to_bytes());
     for value in &record.values {
         bytes.extend_from_slice(value.channel.as_bytes());
         bytes.extend_from_slice(value.json.as_bytes());

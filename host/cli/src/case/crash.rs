@@ -100,7 +100,7 @@ async fn cut(
     for (later, step) in case.script.iter().enumerate() {
         let intended = &undisturbed[later].actual;
         let gone_on = if later == at {
-            session.perform_cut(&step.operation, write, intended).await
+            Box::pin(session.perform_cut(&step.operation, write, intended)).await
         } else {
             session.perform(&step.operation).await.map(Some)
         };

@@ -293,7 +293,7 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
 
 /// `key:` with nothing behind it stands for `key: {}`: `Some(None)`. `None` is what could not be read.
 #[allow(clippy::option_option)]
-fn open<'n>(node: &'n Node, what: &str, problems: &'n Problems) -> Option<Option<Fields<'n>>> {
+fn open<'n>(node: &'n Node, what: &'n str, problems: &'n Problems) -> Option<Option<Fields<'n>>> {
     if node.is_null() { Some(None) } else { Fields::open(node, what, problems).map(Some) }
 }
 

@@ -79,7 +79,7 @@ impl Expect {
         let mapping = |key: &'static str, fields: &mut Fields<'_>| {
             fields
                 .get(key)
-                .and_then(|node| node.mapping(&format!("`{key}`"), problems).map(|_| node.to_json()))
+                .and_then(|node| node.mapping(format!("`{key}`"), problems).map(|_| node.to_json()))
         };
         let state = mapping("state", &mut fields);
         let state_has = mapping("state_has", &mut fields);
@@ -89,7 +89,7 @@ impl Expect {
             _ => None,
         };
         let list = |key: &'static str, fields: &mut Fields<'_>| {
-            fields.get(key).and_then(|node| node.list(&format!("`{key}`"), problems).map(|_| node.to_json()))
+            fields.get(key).and_then(|node| node.list(format!("`{key}`"), problems).map(|_| node.to_json()))
         };
         let visited = list("visited", &mut fields);
         let interrupts = list("interrupts", &mut fields);

@@ -32,7 +32,7 @@ use crate::driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecuto
 use crate::error::Error;
 use crate::items::id_of_graph;
 use crate::subgraphs::recursion_warnings;
-use crate::{gc, report, runs};
+use crate::{checkpoints, gc, report, runs};
 
 /// The id of every case's first run; forks are counted behind it.
 const RUN: &str = "case";
@@ -210,7 +210,12 @@ impl<'c> Session<'c> {
         let graph_of_run = self.started.as_ref().map(|started| &*started.graph);
         let graph = graph_of_run.map(|graph| graph.id.clone()).unwrap_or_default();
         let mut result = match summary {
-            Some(summary) => report::document(&self.run, &graph, summary),
+            Some(summary) => {
+                let visited = checkpoints::visited(&*self.store, &self.run, Some(self.key.verifying_key()));
+                report::RunDocument::of(&self.run, &graph, summary, visited)
+                    .to_value()
+                    .map_err(|error| error.message().to_owned())?
+            }
             None => unborn(refusal.as_ref()),
         };
         if let (Some(started), Some(Value::Array(warnings))) = (&self.started, result.get_mut("warnings")) {
@@ -246,7 +251,7 @@ impl<'c> Session<'c> {
             return Ok(0);
         }
         let mut count = 0;
-        runs::each_checkpoint(&*self.store, &self.run, |_| {
+        runs::each_checkpoint(&*self.store, &self.run, "", |_| {
             count += 1;
             Ok(())
         })
@@ -324,7 +329,7 @@ impl<'c> Session<'c> {
                 "the fork was cut short before anything of it was stored: fork again",
             ));
         }
-        let Some(restored) = restored else {
+        let Some((restored, _)) = restored else {
             // It was cut short before anything was stored, so it starts anew.
             setup.max_steps = options.max_steps.or(setup.max_steps);
             let walker = RunTree::new(graph, setup.clone());
@@ -402,8 +407,10 @@ impl<'c> Session<'c> {
         let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())
             .map_err(|error| error.message().to_owned())?;
         let walker = match restored {
-            Some(restored) => RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
-                .map_err(|error| format!("the run cannot be restored: {error}"))?,
+            Some((restored, _)) => {
+                RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
+                    .map_err(|error| format!("the run cannot be restored: {error}"))?
+            }
             None => RunTree::new(Arc::clone(&started.graph), started.setup.clone()),
         };
         Ok(Some(walker.summary()))

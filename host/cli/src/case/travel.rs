@@ -31,7 +31,7 @@ impl Session<'_> {
         };
         let Some(started) = &self.started else { return Err(no_run()) };
         let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
-        let Some(restored) = restored else { return Err(no_run()) };
+        let Some((restored, _)) = restored else { return Err(no_run()) };
         let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
         let edit = options.edit.clone().unwrap_or_default();
@@ -56,8 +56,9 @@ impl Session<'_> {
             Identity { run: run.clone(), root: run.clone(), parent: None, namespace: String::new() };
         let setup = Setup { identity, inputs, ..started.setup.clone() };
         let graph = Arc::clone(&started.graph);
+        let visited = runs::visited_at(&*self.store, &of, &self.key.verifying_key())?;
         let walker = || {
-            RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone())
+            RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone(), &visited)
                 .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))
         };
         let edit: Option<Edit> = options.edit.clone();
@@ -89,7 +90,7 @@ impl Session<'_> {
             return Ok(forked);
         }
         let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
-        let (Some(started), Some(restored)) = (&self.started, restored) else { return Err(no_run()) };
+        let (Some(started), Some((restored, _))) = (&self.started, restored) else { return Err(no_run()) };
         let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
         self.drive(walker, Event::Resumed(Resume::default())).await

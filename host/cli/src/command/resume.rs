@@ -1,6 +1,7 @@
 //! `graph-host resume`: let a run go on.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,8 +16,9 @@ use graph_host::exit::Exit;
 use graph_host::keys::signing_key;
 use graph_host::launch::{check_inputs, run_parameters};
 use graph_host::output::{self, printable, styled};
-use graph_host::report::Progress;
+use graph_host::report::{Progress, counted};
 use graph_host::resume::Resumable;
+use graph_host::runs::Checked;
 use graph_host::session::Session;
 use graph_host::stores::{self, Stores};
 use graph_host::thread::Thread;
@@ -176,6 +178,9 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
             resumable.steps,
         ));
     }
+    if let (Some(checked), false) = (&resumable.checked, args.quiet) {
+        output.note(styled(output::DIM, checked_line(checked, &resumable.ready.run)));
+    }
     adjust(&mut resumable.ready.driver, &args);
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs });
     let progress = Progress::new(output, args.quiet || output.is_json());
@@ -190,6 +195,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
         output,
         answers: Given::new(args.later_answer),
         herald,
+        checked: resumable.checked,
     };
     let ended = session.go(event).await;
     if let Some(telemetry) = telemetry {
@@ -197,6 +203,20 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     }
     let summary = ended?;
     super::run::finish(&session, &*store, &resumable.graph.id, &summary, args.quiet, context)
+}
+
+/// What was checked before a run is resumed, and which command checks the rest.
+fn checked_line(checked: &Checked, run: &str) -> String {
+    let Checked { first, last, child_runs, .. } = *checked;
+    let mut what =
+        if first == last { format!("checkpoint {last}") } else { format!("checkpoints {first} to {last}") };
+    if child_runs > 0 {
+        let _ = write!(what, " and {}", counted(child_runs, "child run"));
+    }
+    if first == 0 {
+        return format!("checked {what}");
+    }
+    format!("checked {what}; for the whole history: graph-host runs verify {run}")
 }
 
 /// New inputs of a run.

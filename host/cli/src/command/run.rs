@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::graph::Durability;
+use graph_core::record::ErrorCode;
 use graph_core::walker::{Event, Summary};
 use graph_host::answers::Given;
 use graph_host::context::Context;
@@ -24,7 +25,7 @@ use graph_host::stores::{self, StoreKind};
 use graph_host::subgraphs::recursion_warnings;
 use graph_host::texts::Text;
 use graph_host::thread::Thread;
-use graph_host::{fetched, inputs, project, run_id, stopped};
+use graph_host::{checkpoints, fetched, inputs, project, run_id, runs, stopped};
 use graph_store::CheckpointStore;
 use serde_json::{Value, json};
 
@@ -219,6 +220,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         output,
         answers: Given::new(args.answers),
         herald: None,
+        checked: None,
     };
     let ended = session.go(Event::Started).await;
     if let Some(telemetry) = telemetry {
@@ -288,7 +290,10 @@ pub(in crate::command) fn finish(
             .warn(format_args!("`runs verify` cannot tell later whether this stop was taken away: {error}"));
     }
     if output.is_json() {
-        output.document(&report::RunDocument::of(&session.run, graph, summary))?;
+        let visited = visited(store, &session.run, summary, context);
+        report::RunDocument::of(&session.run, graph, summary, visited)
+            .after(session.checked)
+            .print(output)?;
     } else {
         if !quiet {
             output.note(report::verdict(summary, Some(session.progress.elapsed())));
@@ -305,6 +310,27 @@ pub(in crate::command) fn finish(
         }
     }
     Ok(report::exit(summary))
+}
+
+/// The nodes visited in a run, for its document. The run's outcome is printed even if its history cannot be read: then there
+/// are none, with a warning unless the document says itself that the store has failed.
+fn visited<'s>(
+    store: &'s dyn CheckpointStore,
+    run: &'s str,
+    summary: &Summary,
+    context: &'s Context,
+) -> Box<report::Names<'s>> {
+    let has_failed = summary.error.as_ref().is_some_and(|error| error.code == ErrorCode::Storage);
+    Box::new(move |visit| {
+        let row = runs::find(store, run);
+        let key = row.and_then(|row| context.home.verifying_identity(row.key));
+        if let Err(error) = key.and_then(|key| checkpoints::visited(store, run, key)(visit))
+            && !has_failed
+        {
+            context.output.warn(format_args!("the nodes visited are not listed: {}", error.message()));
+        }
+        Ok(())
+    })
 }
 
 /// Sends a run that is ready to the background, and tells where it is.

@@ -10,7 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::graph::Durability;
 use graph_core::hook::HookEvent;
 use graph_core::json;
-use graph_core::record::{Record, Source, Status};
+use graph_core::record::{Record, RecordKind, Source, Status, UnsignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Persist, PersistId};
@@ -112,6 +112,7 @@ struct Writer {
     store: Arc<dyn CheckpointStore>,
     key: SigningKey,
     run: String,
+    durability: Durability,
     /// How hard a commit is pressed that the run goes on after.
     synchronous: Synchronous,
 }
@@ -129,7 +130,7 @@ impl Journal {
             Durability::Sync | Durability::Exit => Synchronous::Full,
             Durability::Async => Synchronous::Normal,
         };
-        let writer = Arc::new(Writer { store, key, run: run.to_owned(), synchronous });
+        let writer = Arc::new(Writer { store, key, run: run.to_owned(), durability, synchronous });
         let mode = match writing {
             Writing::Inline | Writing::OneByOne => Mode::Inline { together: writing == Writing::Inline },
             Writing::Thread => {
@@ -392,19 +393,31 @@ impl Writer {
             if under.is_some_and(is_void) {
                 continue;
             }
-            match persist.sign(&self.key) {
+            match persist.encode() {
                 Ok(record) => records.push(record),
                 Err(error) => refused = refused.or(Some(error.to_string())),
             }
         }
         if refused.is_none() {
-            refused = self
-                .store
-                .commit(&self.run, &records, &update, synchronous)
-                .err()
-                .map(|error| error.to_string());
+            refused = self.sign_and_commit(records, &update, synchronous).err();
         }
         Some(Written { id, refused })
+    }
+
+    fn sign_and_commit(
+        &self,
+        records: Vec<UnsignedRecord>,
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), String> {
+        // Under `sync` a run continues only once a boundary is stored, and each checkpoint has a signature of its own; everything
+        // else in one transaction shares a signature.
+        let alone = |record: &UnsignedRecord| {
+            self.durability == Durability::Sync && record.kind() == RecordKind::Checkpoint
+        };
+        let records = UnsignedRecord::sign_together(records, alone, &self.key);
+        let records = records.map_err(|error| error.to_string())?;
+        self.store.commit(&self.run, &records, update, synchronous).map_err(|error| error.to_string())
     }
 }
 

@@ -122,7 +122,7 @@ fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &Standing) {
         now.gone.clone_from(&recorded.gone);
         now.gone.retain(|channel| !standing.channels.contains_key(channel));
     }
-    now.delta = recorded.delta;
+    (now.delta, now.warned) = (recorded.delta, recorded.warned);
     if recorded.state.is_none() {
         // Its result digest is over each channel.
         (now.state, now.version) = (None, recorded.version);
@@ -135,6 +135,11 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut boo
     let takes_host = way.live || way.first_release;
     now.micros = recorded.micros;
     now.parent = recorded.parent;
+    if let (Some(now), Some(then)) = (&mut now.warned, recorded.warned)
+        && now.sequence == then.sequence
+    {
+        now.digest = then.digest;
+    }
     now.accepted.clone_from(&recorded.accepted);
     // What it was pinned to is compared as a whole; a child may have begun before a change that was accepted.
     now.pins = recorded.pins;
@@ -233,8 +238,8 @@ fn of_values(
 /// The first other key of the record.
 fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Found> {
     // Digests follow from the rest; under `exit` a record tells of more than one superstep.
-    let last = ["result", "visited_digest", "channels", "state", "delta"];
-    let told = ["tasks", "updates", "visited", "warnings", "fired", "executions"];
+    let last = ["result", "visited_digest", "channels", "state", "delta", "warned"];
+    let told = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
     let value = |checkpoint: &Checkpoint, wanted: bool| {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(checkpoint) else { return Value::Null };
         fields.retain(|key, _| {

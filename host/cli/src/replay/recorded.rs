@@ -91,7 +91,7 @@ impl Recorded {
         for namespace in namespaces {
             let (mut verifier, _) = runs::verifier(store, run, &namespace, *key)?;
             let mut line = Vec::new();
-            runs::each_checkpoint_in(store, run, &namespace, |record| {
+            runs::each_with_values(store, run, &namespace, |record| {
                 let checkpoint = verifier
                     .checkpoint(record)
                     .map_err(|error| runs::broken(run, record.sequence, &error))?;

@@ -30,7 +30,7 @@ impl State {
         if follows {
             runs::apply(&mut self.channels, changed.to_vec())?;
         } else {
-            self.channels = runs::state(store, &checkpoint.run, checkpoint)?;
+            self.channels = runs::state(store, checkpoint)?;
         }
         if checkpoint.is_whole() {
             self.channels.retain(|channel, _| checkpoint.channels.contains_key(channel));

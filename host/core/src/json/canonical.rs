@@ -12,17 +12,30 @@ use crate::work::{Exhausted, Meter};
 pub trait Sink {
     /// Adds text at the end.
     fn push(&mut self, text: &str);
+
+    /// Reserves room for this number of further bytes, where that is of use.
+    fn reserve(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
 }
 
 impl Sink for String {
     fn push(&mut self, text: &str) {
         self.push_str(text);
     }
+
+    fn reserve(&mut self, bytes: usize) {
+        self.reserve(bytes);
+    }
 }
 
 impl Sink for Vec<u8> {
     fn push(&mut self, text: &str) {
         self.extend_from_slice(text.as_bytes());
+    }
+
+    fn reserve(&mut self, bytes: usize) {
+        self.reserve(bytes);
     }
 }
 
@@ -227,7 +240,14 @@ fn write_number(number: &Number, out: &mut impl Sink) {
     }
 }
 
+/// The shortest text that room is made for, in bytes.
+const LONG: usize = 16 << 10;
+
 fn write_text(text: &str, out: &mut impl Sink) {
+    if text.len() >= LONG {
+        // For the quotes, some escapes and what follows as well: to grow by so little doubles the room.
+        out.reserve(text.len() + text.len() / 16);
+    }
     out.push("\"");
     let mut clean = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -230,6 +230,10 @@ pub struct Checkpoint {
     pub visited_digest: Digest,
     /// How often each node has been visited.
     pub visits: BTreeMap<String, u64>,
+    /// The newest checkpoint on the way to this one that raised warnings, if one did. It is named where this one raises some itself
+    /// and where it is whole, so that all warnings are found without the checkpoints in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warned: Option<CheckpointPlace>,
     /// Warnings that this superstep raised; at the beginning of a fork, all up to there.
     pub warnings: Vec<String>,
 }

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use super::body::{Record, RecordKind};
-use super::cache::SignedCacheEntry;
+use super::cache::{CacheEntry, SignedCacheEntry};
 use super::checkpoint::Checkpoint;
+use super::group::RecordSignature;
 use super::hook::HookRecord;
 use super::status::StatusRecord;
 use super::task::{AnswersRecord, TaskRecord};
 use super::value::ChannelValue;
 use crate::digest::{Digest, DomainHasher};
 use crate::format;
-use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
+use crate::trust::{KeyId, SigningKey, VerifyingKey};
 
 /// A record with its signature. What is signed is the digest of the text as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +35,30 @@ pub struct SignedRecord {
     pub digest: Digest,
     /// The key that signed.
     pub key_id: KeyId,
-    /// The signature over the record digest, under the kind's domain.
-    pub signature: Signature,
+    /// The signature over the record digest, under the kind's domain, or over the group that it was signed with.
+    pub signature: RecordSignature,
     /// How many entries of the run's history it holds, as [`Record::event_count`] has it.
     pub events: u64,
     /// With a checkpoint: the channel values that it changed.
     pub values: Vec<ChannelValue>,
     /// With a checkpoint on its way to a store: results to be kept beside it for later tasks. None once it is read back.
     pub results: Vec<SignedCacheEntry>,
+}
+
+/// A record that is ready to be signed.
+#[derive(Debug)]
+pub struct UnsignedRecord {
+    kind: RecordKind,
+    run: String,
+    namespace: String,
+    sequence: u64,
+    step: u64,
+    task: String,
+    body: Arc<str>,
+    digest: Digest,
+    events: u64,
+    values: Vec<ChannelValue>,
+    results: Vec<CacheEntry>,
 }
 
 /// A record cannot be written as text.
@@ -129,18 +146,31 @@ impl Record {
         }
     }
 
+    /// The same, of a record that is not needed any more.
+    fn into_place(self) -> (String, String, u64, String) {
+        match self {
+            Self::Checkpoint(record) => (record.run, record.namespace, record.sequence, String::new()),
+            Self::Task(record) => (record.run, record.namespace, record.sequence, record.task),
+            Self::Answers(record) => (record.run, record.namespace, record.sequence, record.task),
+            Self::Hook(record) => (record.run, record.namespace, record.sequence, record.call),
+            Self::Status(record) => (record.run, record.namespace, record.sequence, String::new()),
+        }
+    }
+
     /// The record's text and its digest.
     pub fn encode(&self) -> Result<(Arc<str>, Digest), EncodeError> {
-        let body = match self {
-            Self::Checkpoint(record) => serde_json::to_string(record),
-            Self::Task(record) => serde_json::to_string(record),
-            Self::Answers(record) => serde_json::to_string(record),
-            Self::Hook(record) => serde_json::to_string(record),
-            Self::Status(record) => serde_json::to_string(record),
+        // Most texts fit, and need not grow to their length.
+        let mut text = Vec::with_capacity(8 << 10);
+        let written = match self {
+            Self::Checkpoint(record) => serde_json::to_writer(&mut text, record),
+            Self::Task(record) => serde_json::to_writer(&mut text, record),
+            Self::Answers(record) => serde_json::to_writer(&mut text, record),
+            Self::Hook(record) => serde_json::to_writer(&mut text, record),
+            Self::Status(record) => serde_json::to_writer(&mut text, record),
         };
+        let body = written.and_then(|()| std::str::from_utf8(&text).map_err(serde::ser::Error::custom));
         let body = body.map_err(|source| EncodeError { kind: self.kind(), source })?;
-        let digest = digest_of(self.kind(), &body);
-        Ok((body.into(), digest))
+        Ok((body.into(), digest_of(self.kind(), body)))
     }
 }
 
@@ -148,46 +178,101 @@ fn digest_of(kind: RecordKind, body: &str) -> Digest {
     DomainHasher::new(kind.domain()).field(body.as_bytes()).finish()
 }
 
-impl SignedRecord {
-    /// Signs a record whose text and digest are known.
+impl UnsignedRecord {
+    /// A record whose text and digest are known, with the channel values and results that come with it.
     ///
     /// `step` is the superstep count for the listing of stored records.
-    pub fn sign(
-        record: &Record,
-        body: Arc<str>,
-        digest: Digest,
+    pub(crate) fn new(
+        record: Record,
+        (body, digest): (Arc<str>, Digest),
         step: u64,
         values: Vec<ChannelValue>,
-        key: &SigningKey,
+        results: Vec<CacheEntry>,
     ) -> Self {
-        let kind = record.kind();
-        let (run, namespace, sequence, task) = record.place();
-        Self {
-            kind,
-            run: run.to_owned(),
-            namespace: namespace.to_owned(),
-            sequence,
-            step,
-            task: task.to_owned(),
-            signature: key.sign_digest(kind.domain(), &digest),
+        let (kind, events) = (record.kind(), record.event_count());
+        let (run, namespace, sequence, task) = record.into_place();
+        Self { kind, run, namespace, sequence, step, task, body, digest, events, values, results }
+    }
+
+    /// What kind of record it is.
+    pub const fn kind(&self) -> RecordKind {
+        self.kind
+    }
+
+    /// Signs records that are stored in one transaction: each for which `alone` says so by itself, and the others with one
+    /// signature over all of them.
+    pub fn sign_together(
+        records: Vec<Self>,
+        alone: impl Fn(&Self) -> bool,
+        key: &SigningKey,
+    ) -> Result<Vec<SignedRecord>, EncodeError> {
+        let group: Vec<_> = records.iter().filter(|record| !alone(record)).map(Self::signed_as).collect();
+        let mut signatures = RecordSignature::of_group(&group, key).into_iter();
+        let sign = |record: Self| match (alone(&record), record.signed_as()) {
+            (true, (domain, digest)) => record.signed(key.sign_digest(domain, &digest).into(), key),
+            (false, (domain, digest)) => {
+                // There is one for each.
+                let signature = signatures.next().unwrap_or_else(|| key.sign_digest(domain, &digest).into());
+                record.signed(signature, key)
+            }
+        };
+        records.into_iter().map(sign).collect()
+    }
+
+    /// What is signed of it: its digest, under the domain of its kind.
+    const fn signed_as(&self) -> (&'static str, Digest) {
+        (self.kind.domain(), self.digest)
+    }
+
+    /// Signs the record by itself.
+    pub fn sign(self, key: &SigningKey) -> Result<SignedRecord, EncodeError> {
+        let (domain, digest) = self.signed_as();
+        self.signed(key.sign_digest(domain, &digest).into(), key)
+    }
+
+    fn signed(self, signature: RecordSignature, key: &SigningKey) -> Result<SignedRecord, EncodeError> {
+        Ok(SignedRecord {
+            kind: self.kind,
+            run: self.run,
+            namespace: self.namespace,
+            sequence: self.sequence,
+            step: self.step,
+            task: self.task,
+            body: self.body,
+            digest: self.digest,
             key_id: key.id(),
-            events: record.event_count(),
-            body,
-            digest,
-            values,
-            results: Vec::new(),
+            signature,
+            events: self.events,
+            values: self.values,
+            results: self.results.iter().map(|entry| entry.sign(key)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl SignedRecord {
+    /// Checks digest, signature and place, and reads the record.
+    pub fn open(&self, key: &VerifyingKey) -> Result<Record, DecodeError> {
+        self.check_digest()?;
+        let (kind, run, sequence) = (self.kind, self.run.clone(), self.sequence);
+        if self.key_id != key.id() || !self.signature.verifies(kind.domain(), &self.digest, key) {
+            return Err(DecodeError::Signature { kind, run, sequence, key: key.id() });
+        }
+        self.read_in_place()
+    }
+
+    /// Checks that the digest is that of the text.
+    pub(super) fn check_digest(&self) -> Result<(), DecodeError> {
+        let (kind, run, sequence) = (self.kind, self.run.clone(), self.sequence);
+        if digest_of(kind, &self.body) == self.digest {
+            Ok(())
+        } else {
+            Err(DecodeError::Changed { kind, run, sequence })
         }
     }
 
-    /// Checks digest, signature and place, and reads the record.
-    pub fn open(&self, key: &VerifyingKey) -> Result<Record, DecodeError> {
+    /// Reads the record, whose digest is known to be right, and checks its place.
+    pub(super) fn read_in_place(&self) -> Result<Record, DecodeError> {
         let (kind, run, sequence) = (self.kind, self.run.clone(), self.sequence);
-        if digest_of(kind, &self.body) != self.digest {
-            return Err(DecodeError::Changed { kind, run, sequence });
-        }
-        if self.key_id != key.id() || !key.verify_digest(kind.domain(), &self.digest, &self.signature) {
-            return Err(DecodeError::Signature { kind, run, sequence, key: key.id() });
-        }
         let record = self.decode()?;
         let (in_run, in_namespace, in_sequence, in_task) = record.place();
         if (in_run, in_namespace, in_sequence, in_task)

@@ -63,12 +63,21 @@ pub enum KeyError {
 
 /// A private key. Its bytes are wiped when it is dropped, and it never shows them in debug output.
 #[derive(Clone)]
-pub struct SigningKey(ed25519_dalek::SigningKey);
+pub struct SigningKey {
+    key: ed25519_dalek::SigningKey,
+    /// Each record that is signed states it.
+    id: KeyId,
+}
 
 impl SigningKey {
+    fn of(key: ed25519_dalek::SigningKey) -> Self {
+        let id = VerifyingKey::of(key.verifying_key()).id;
+        Self { key, id }
+    }
+
     /// The key of a seed (RFC 8032, 5.1.5): 32 bytes from a secure source of randomness.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
-        Self(ed25519_dalek::SigningKey::from_bytes(seed))
+        Self::of(ed25519_dalek::SigningKey::from_bytes(seed))
     }
 
     /// Reads an unencrypted PKCS#8 PEM block, version 1 or 2 (RFC 5958).
@@ -76,7 +85,7 @@ impl SigningKey {
         const EXPECTED: &str = "PRIVATE KEY";
         match pem_label(text) {
             Some(EXPECTED) => ed25519_dalek::SigningKey::from_pkcs8_pem(pem_block(text))
-                .map(Self)
+                .map(Self::of)
                 .map_err(|error| KeyError::Malformed { reason: error.to_string() }),
             Some(found) => Err(KeyError::WrongBlock {
                 found: found.to_owned(),
@@ -97,19 +106,19 @@ impl SigningKey {
     /// Writes PKCS#8 PEM, version 1: the version that carries the public key too is refused by OpenSSL 3.0. The text is
     /// wiped when it is dropped.
     pub fn to_pem(&self) -> Result<Zeroizing<String>, KeyError> {
-        KeypairBytes { secret_key: self.0.to_bytes(), public_key: None }
+        KeypairBytes { secret_key: self.key.to_bytes(), public_key: None }
             .to_pkcs8_pem(LineEnding::LF)
             .map_err(|error| KeyError::Malformed { reason: error.to_string() })
     }
 
     /// The public half.
     pub fn verifying_key(&self) -> VerifyingKey {
-        VerifyingKey(self.0.verifying_key())
+        VerifyingKey { key: self.key.verifying_key(), id: self.id }
     }
 
     /// The identity of the public half.
-    pub fn id(&self) -> KeyId {
-        self.verifying_key().id()
+    pub const fn id(&self) -> KeyId {
+        self.id
     }
 
     /// Signs bytes of the kind `domain`, for example `graph-host/checkpoint/v1`. A signature of one kind is never valid
@@ -125,7 +134,7 @@ impl SigningKey {
 
     /// Signs a message that already says what it is: DSSE's pre-authentication encoding.
     pub(super) fn sign_raw(&self, message: &[u8]) -> Signature {
-        Signature(self.0.sign(message).to_bytes())
+        Signature(self.key.sign(message).to_bytes())
     }
 }
 
@@ -137,9 +146,19 @@ impl fmt::Debug for SigningKey {
 
 /// A public key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct VerifyingKey(ed25519_dalek::VerifyingKey);
+pub struct VerifyingKey {
+    key: ed25519_dalek::VerifyingKey,
+    id: KeyId,
+}
 
 impl VerifyingKey {
+    fn of(key: ed25519_dalek::VerifyingKey) -> Self {
+        let public = Digest::from_bytes(*key.as_bytes()).hex();
+        let described =
+            format!(r#"{{"keytype":"ed25519","keyval":{{"public":"{public}"}},"scheme":"ed25519"}}"#);
+        Self { key, id: KeyId(Digest::of_bytes(described.as_bytes())) }
+    }
+
     /// The key of its 32 bytes (RFC 8032, 5.1.2). Points of small order are refused.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, KeyError> {
         ed25519_dalek::VerifyingKey::from_bytes(bytes)
@@ -173,19 +192,19 @@ impl VerifyingKey {
     }
 
     fn strong(key: ed25519_dalek::VerifyingKey) -> Result<Self, KeyError> {
-        if key.is_weak() { Err(KeyError::Weak) } else { Ok(Self(key)) }
+        if key.is_weak() { Err(KeyError::Weak) } else { Ok(Self::of(key)) }
     }
 
     /// Writes SPKI PEM.
     pub fn to_pem(&self) -> Result<String, KeyError> {
-        self.0
+        self.key
             .to_public_key_pem(LineEnding::LF)
             .map_err(|error| KeyError::Malformed { reason: error.to_string() })
     }
 
     /// The 32 bytes of the public key.
     pub fn as_bytes(&self) -> &[u8; 32] {
-        self.0.as_bytes()
+        self.key.as_bytes()
     }
 
     /// The public key in 64 lower-case hexadecimal digits.
@@ -194,10 +213,8 @@ impl VerifyingKey {
     }
 
     /// The key's identity.
-    pub fn id(&self) -> KeyId {
-        let described =
-            format!(r#"{{"keytype":"ed25519","keyval":{{"public":"{}"}},"scheme":"ed25519"}}"#, self.hex());
-        KeyId(Digest::of_bytes(described.as_bytes()))
+    pub const fn id(&self) -> KeyId {
+        self.id
     }
 
     /// Whether the signature was made over these bytes, as this kind, with the private half of this key. Strict: no
@@ -215,7 +232,7 @@ impl VerifyingKey {
 
     /// Checks a message that already says what it is: DSSE's pre-authentication encoding.
     pub(super) fn verify_raw(&self, message: &[u8], signature: &Signature) -> bool {
-        self.0.verify_strict(message, &ed25519_dalek::Signature::from_bytes(&signature.0)).is_ok()
+        self.key.verify_strict(message, &ed25519_dalek::Signature::from_bytes(&signature.0)).is_ok()
     }
 }
 

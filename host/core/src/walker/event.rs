@@ -16,6 +16,7 @@ use crate::limits::TaskLimits;
 use crate::node::{Activation, Failure, Outcome};
 use crate::record::{
     CacheEntry, ChannelValue, EncodeError, HookSummary, JournalEntry, Record, RunError, SignedRecord, Status,
+    UnsignedRecord,
 };
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
@@ -277,18 +278,21 @@ pub struct Persist {
 }
 
 impl Persist {
-    /// Signs the record for the store.
+    /// Encodes the record for the store; it is signed with the others that are stored with it.
     ///
     /// A task or answers record is void once a checkpoint with a greater sequence number is stored: a driver that
     /// stores both together may leave it out.
-    pub fn sign(self, key: &SigningKey) -> Result<SignedRecord, EncodeError> {
-        let (body, digest) = match self.encoded {
+    pub fn encode(self) -> Result<UnsignedRecord, EncodeError> {
+        let encoded = match self.encoded {
             Some(encoded) => encoded,
             None => self.record.encode()?,
         };
-        let results = self.results.iter().map(|entry| entry.sign(key)).collect::<Result<_, _>>()?;
-        let signed = SignedRecord::sign(&self.record, body, digest, self.step, self.values, key);
-        Ok(SignedRecord { results, ..signed })
+        Ok(UnsignedRecord::new(self.record, encoded, self.step, self.values, self.results))
+    }
+
+    /// Signs the record by itself.
+    pub fn sign(self, key: &SigningKey) -> Result<SignedRecord, EncodeError> {
+        self.encode()?.sign(key)
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Walker;
 use super::budget::budget_of;
+use super::commit::keep_warnings;
 use super::event::{Effect, Notice, PersistId, TaskReport, TaskSpec};
 use super::hook_context::HookContext;
 use super::hook_verdict::{Stop, Verdict};
@@ -598,7 +599,7 @@ impl Walker {
     pub(super) fn warn_once(&mut self, warning: String) {
         let since = self.warnings.get(self.hooks.warned..).unwrap_or_default();
         if !since.contains(&warning) {
-            self.warnings.push(warning);
+            keep_warnings(&mut self.warnings, [warning]);
         }
     }
 

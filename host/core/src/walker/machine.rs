@@ -24,8 +24,8 @@ use crate::digest::{Digest, DomainHasher};
 use crate::graph::{Durability, Graph, Node, NodeIndex, NodeKind};
 use crate::limits::HostUse;
 use crate::record::{
-    Accepted, CacheEntry, Canonical, Delta, End, InterruptRecord, RunError, Source, Status, TaskSummary,
-    result_hasher,
+    Accepted, CacheEntry, Canonical, CheckpointPlace, Delta, End, InterruptRecord, RunError, Source, Status,
+    TaskSummary, result_hasher,
 };
 use crate::time::Timestamp;
 use crate::work::rates;
@@ -74,9 +74,8 @@ pub struct Walker {
     /// What is counted of each node.
     pub(super) tallies: Tallies,
     pub(super) visited_digest: Digest,
+    /// The nodes that were visited since the newest checkpoint. Those before are in the checkpoints.
     pub(super) visited: Vec<NodeIndex>,
-    /// How many of `visited` checkpoints hold.
-    pub(super) visited_written: usize,
     /// The nodes of the last superstep, for `interrupt: after`.
     pub(super) just_visited: Vec<NodeIndex>,
     /// Results that no checkpoint has brought yet, by what they are found by.
@@ -112,6 +111,8 @@ pub struct Walker {
     pub(super) warnings: Vec<String>,
     /// How many of `warnings` checkpoints hold.
     pub(super) warnings_written: usize,
+    /// The newest checkpoint on the way here that raised warnings.
+    pub(super) warned: Option<CheckpointPlace>,
     pub(super) errors_continued: bool,
     pub(super) end: Option<End>,
     pub(super) max_steps: u64,
@@ -203,7 +204,6 @@ impl Walker {
             tallies: Tallies::new(&graph),
             visited_digest: graph.digest,
             visited: Vec::new(),
-            visited_written: 0,
             just_visited: Vec::new(),
             results: BTreeMap::new(),
             fuel: 0,
@@ -223,6 +223,7 @@ impl Walker {
             telling: Telling::default(),
             warnings: Vec::new(),
             warnings_written: 0,
+            warned: None,
             errors_continued: false,
             end: None,
             max_steps: setup.max_steps.unwrap_or(graph.max_steps),
@@ -634,7 +635,7 @@ impl Walker {
             output: self.end.as_ref().map(|end| Arc::clone(&end.output.0)),
             inputs: Arc::clone(&self.setup.inputs),
             steps: self.step,
-            visited: self.visited.iter().map(|node| name(*node)).collect(),
+            visited_digest: self.visited_digest,
             executions,
             cached,
             next: self.next.iter().map(|step| name(step.node)).collect(),

@@ -13,8 +13,8 @@ use crate::digest::Digest;
 use crate::format;
 use crate::graph::{Durability, NodeIndex};
 use crate::record::{
-    Canonical, ChannelStamp, Checkpoint, Delta, EncodeError, ErrorCode, FiredEdge, PendingOutcome, Record,
-    RunError, Source, Status, StatusRecord, TaskRecord, TaskUse,
+    Canonical, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, ErrorCode, FiredEdge,
+    PendingOutcome, Record, RunError, Source, Status, StatusRecord, TaskRecord, TaskUse,
 };
 use crate::time::Timestamp;
 
@@ -201,11 +201,14 @@ impl Walker {
     pub(super) fn write_checkpoint(&mut self, fx: &mut Vec<Effect>) -> Result<PersistId, EncodeError> {
         let source = self.unwritten.take().unwrap_or(Source::Superstep);
         let checkpoint = self.checkpoint(source);
-        let result_digest = checkpoint.result;
+        let (result_digest, has_warnings) = (checkpoint.result, !checkpoint.warnings.is_empty());
         let record = Record::Checkpoint(Box::new(checkpoint));
         let (body, digest) = record.encode()?;
         self.stored_so_far = self.host.stored;
         self.last = Some(CheckpointRef { sequence: self.sequence, digest, result_digest });
+        if has_warnings {
+            self.warned = Some(CheckpointPlace { digest, sequence: self.sequence });
+        }
         self.persists += 1;
         let id = PersistId(self.persists);
         let values = self.channels.take_unpersisted();
@@ -301,12 +304,12 @@ impl Walker {
             tasks: std::mem::take(&mut self.tasks_unwritten),
             updates: telling.updates,
             version: format::CHECKPOINT,
-            visited: self.visited[self.visited_written..].iter().map(|node| name(*node)).collect(),
+            visited: self.visited.drain(..).map(name).collect(),
             visited_digest: self.visited_digest,
             visits: counted.visits,
+            warned: self.warned.filter(|_| delta.is_none() || self.warnings_written < told),
             warnings: self.warnings[self.warnings_written..told].to_vec(),
         };
-        self.visited_written = self.visited.len();
         self.warnings_written = told;
         checkpoint.result = checkpoint.result_after(self.result_hasher.clone().digest(&state));
         checkpoint

@@ -24,7 +24,7 @@ use crate::time::Timestamp;
 impl Walker {
     /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
     pub fn restore(graph: Arc<Graph>, mut setup: Setup, restored: Restored) -> Result<Self, RestoreError> {
-        let Restored { mut checkpoint, digest, values, pending, answers, hooks, status, visited, warnings } =
+        let Restored { mut checkpoint, digest, values, pending, answers, hooks, status, warnings, warned } =
             restored;
         if checkpoint.graph != graph.digest {
             return Err(RestoreError::OtherGraph { found: checkpoint.graph, expected: graph.digest });
@@ -56,7 +56,6 @@ impl Walker {
             Source::Inputs => nodes(&checkpoint.follows)?,
             Source::Input | Source::Superstep => nodes(&checkpoint.visited)?,
         };
-        let visited = nodes(&visited)?;
 
         let accepted = std::mem::take(&mut setup.accepted);
         let mut walker = Self::with(graph, setup, channels);
@@ -71,15 +70,14 @@ impl Walker {
         let line = checkpoint.delta.unwrap_or(Delta { entries: 0, whole: checkpoint.sequence });
         walker.line = checkpoint.state.map(|_| line);
         walker.visited_digest = checkpoint.visited_digest;
-        walker.visited_written = visited.len();
-        (walker.visited, walker.just_visited) = (visited, just_visited);
+        walker.just_visited = just_visited;
         walker.released = checkpoint.released;
         walker.fuel = checkpoint.fuel;
         walker.host = checkpoint.host;
         walker.stored_so_far = checkpoint.host.stored;
         walker.child_steps = checkpoint.child_steps;
         walker.warnings_written = warnings.len();
-        walker.warnings = warnings;
+        (walker.warnings, walker.warned) = (warnings, warned);
         walker.errors_continued = checkpoint.errors_continued;
         walker.pending = pending;
         walker.phase = Phase::Suspended;

@@ -12,8 +12,8 @@ use crate::hook::Hook;
 use crate::json;
 use crate::limits::HostUse;
 use crate::record::{
-    Accepted, AnswersRecord, ChannelValue, Checkpoint, EndedBy, ErrorCode, HookRecord, InterruptRecord,
-    ResultDigest, RunError, Status, StatusRecord, TaskRecord,
+    Accepted, AnswersRecord, ChannelValue, Checkpoint, CheckpointPlace, EndedBy, ErrorCode, HookRecord,
+    InterruptRecord, ResultDigest, RunError, Status, StatusRecord, TaskRecord,
 };
 
 /// Which run it is.
@@ -129,10 +129,10 @@ pub struct Restored {
     pub hooks: Vec<HookRecord>,
     /// The status record under it.
     pub status: Option<StatusRecord>,
-    /// All nodes visited, from the checkpoints in order.
-    pub visited: Vec<String>,
     /// All warnings, from the checkpoints in order.
     pub warnings: Vec<String>,
+    /// The newest checkpoint that raised some of them.
+    pub warned: Option<CheckpointPlace>,
 }
 
 /// What was stored does not make a run.
@@ -224,8 +224,8 @@ pub struct Summary {
     pub inputs: Arc<Value>,
     /// Supersteps committed.
     pub steps: u64,
-    /// Nodes visited, superstep by superstep, in task order.
-    pub visited: Vec<String>,
+    /// The digest of the nodes visited, superstep by superstep, in task order. The checkpoints have their names.
+    pub visited_digest: Digest,
     /// How often each node's item was dispatched.
     pub executions: BTreeMap<String, u64>,
     /// How often a stored result stood in for a dispatch of each node's item.

@@ -27,9 +27,17 @@ use crate::work::{Exhausted, Meter};
 impl Walker {
     /// A walker for a new run that begins where another run stood at a checkpoint: with its channel values, what was
     /// next, its barriers, visits, fuel and recorded time, so that the same tasks come to the same. `setup` names the
-    /// new run; its inputs, seed and manifest are those of the old one. Its first event is
-    /// [`Event::Forked`](super::Event::Forked).
-    pub fn fork(graph: Arc<Graph>, setup: Setup, of: Restored) -> Result<Self, RestoreError> {
+    /// new run; its inputs, seed and manifest are those of the old one, and its first checkpoint names all nodes `visited` on the
+    /// way to there. Its first event is [`Event::Forked`](super::Event::Forked).
+    pub fn fork(
+        graph: Arc<Graph>,
+        setup: Setup,
+        of: Restored,
+        visited: &[String],
+    ) -> Result<Self, RestoreError> {
+        let find =
+            |node: &String| graph.find(node).ok_or_else(|| RestoreError::UnknownNode { node: node.clone() });
+        let visited = visited.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let place = CheckpointPlace { digest: of.digest, sequence: of.checkpoint.sequence };
         let run = of.checkpoint.run.clone();
         let values = of.values.clone();
@@ -38,8 +46,9 @@ impl Walker {
         walker.channels.carry(values);
         walker.last = None;
         walker.line = None;
-        walker.visited_written = 0;
+        walker.visited = visited;
         walker.warnings_written = 0;
+        walker.warned = None;
         walker.just_visited.clear();
         walker.released = false;
         walker.unwritten = Some(Source::Fork { run, of: place });

@@ -98,8 +98,13 @@ impl RunTree {
 
     /// A tree for a new run that begins where another run stood at a checkpoint: see [`Walker::fork`]. Its first event is
     /// [`Event::Forked`].
-    pub fn fork(graph: Arc<Graph>, setup: Setup, of: Restored) -> Result<Self, RestoreError> {
-        Ok(Self::with(Walker::fork(graph, setup, of)?))
+    pub fn fork(
+        graph: Arc<Graph>,
+        setup: Setup,
+        of: Restored,
+        visited: &[String],
+    ) -> Result<Self, RestoreError> {
+        Ok(Self::with(Walker::fork(graph, setup, of, visited)?))
     }
 
     /// Takes an event that happened at `now` and says what is to be done.
@@ -323,6 +328,12 @@ impl RunTree {
         let state = self.root.channels.take();
         self.root.phase = Phase::Broken;
         Summary { state, ..self.summary() }
+    }
+
+    /// How many nodes visited are held that no checkpoint has brought yet.
+    #[cfg(test)]
+    pub(super) fn visited_held(&self) -> usize {
+        self.root.visited.len()
     }
 
     /// Fuel that the run has used by now, child runs included: [`Summary::fuel`] without the rest.

@@ -1,7 +1,7 @@
 //! What is found, and in what order.
 
 use graph_core::digest::Digest;
-use graph_core::record::{SignedRecord, ValueKind};
+use graph_core::record::{RecordSignature, SignedRecord, ValueKind};
 use graph_core::trust::SigningKey;
 
 use super::sample::{Fresh, checkpoint, commit, run, segment, whole, with_run};
@@ -30,6 +30,14 @@ pub fn checkpoints_are_found_by_sequence_and_step(fresh: Fresh<'_>) {
     assert_eq!(find(At::Step(3)), Some(at(10, 3)));
     assert_eq!(find(At::Step(4)), None);
     assert_eq!(find(At::Step(u64::MAX)), None);
+    let within = |step, first, last| find(At::StepWithin { step, first, last });
+    assert_eq!(within(1, 0, 10), Some(at(3, 1)));
+    assert_eq!(within(1, 0, 3), Some(at(3, 1)));
+    assert_eq!(within(1, 0, 2), Some(at(1, 1)));
+    assert_eq!(within(1, 2, 2), None);
+    assert_eq!(within(1, 4, u64::MAX), None);
+    assert_eq!(within(2, 9, u64::MAX), Some(at(9, 2)));
+    assert_eq!(within(u64::MAX, 0, u64::MAX), None);
 }
 
 pub fn namespaces_are_listed(fresh: Fresh<'_>) {
@@ -74,6 +82,25 @@ pub fn pages_follow_each_other(fresh: Fresh<'_>) {
     assert_eq!(store.checkpoints("r", "", Some(1), 1).unwrap(), all[1..2]);
     assert_eq!(store.checkpoints("r", "", Some(u64::MAX), 1).unwrap(), []);
     assert_eq!(store.checkpoints("r", "", None, usize::MAX).unwrap(), all);
+    let bare: Vec<_> = all.iter().map(|record| checkpoint("r", record.sequence, vec![])).collect();
+    assert_eq!(store.checkpoints_alone("r", "", None, usize::MAX).unwrap(), bare);
+    assert_eq!(store.checkpoints_alone("r", "", Some(4), 2).unwrap(), bare[2..4]);
+    let (mut found, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.checkpoints_before("r", "", before, 4).unwrap();
+        assert!(page.len() <= 4);
+        let Some(last) = page.last() else { break };
+        before = Some(last.sequence);
+        found.extend(page);
+    }
+    found.reverse();
+    assert_eq!(found, bare);
+    assert_eq!(store.checkpoints_before("r", "", None, 0).unwrap(), []);
+    assert_eq!(store.checkpoints_before("r", "", Some(5), 1).unwrap(), bare[1..2]);
+    assert_eq!(store.checkpoints_before("r", "", Some(4), 1).unwrap(), bare[..1]);
+    assert_eq!(store.checkpoints_before("r", "", Some(1), 1).unwrap(), []);
+    assert_eq!(store.checkpoints_before("r", "", Some(0), 1).unwrap(), []);
+    assert_eq!(store.checkpoints_before("r", "", Some(u64::MAX), 1).unwrap(), bare[24..]);
     // A single checkpoint comes without its values.
     let bare = store.checkpoint("r", "", At::Sequence(1)).unwrap().unwrap();
     assert_eq!(bare, checkpoint("r", 1, vec![]));
@@ -172,6 +199,8 @@ pub fn nothing_is_found_in_an_unknown_run(fresh: Fresh<'_>) {
     assert_eq!(store.run("s").unwrap(), None);
     assert_eq!(store.checkpoint("s", "", At::Latest).unwrap(), None);
     assert_eq!(store.checkpoints("s", "", None, 1).unwrap(), []);
+    assert_eq!(store.checkpoints_alone("s", "", None, 1).unwrap(), []);
+    assert_eq!(store.checkpoints_before("s", "", None, 1).unwrap(), []);
     assert_eq!(store.pending("s", "").unwrap(), []);
     assert_eq!(store.values("s", "", &[]).unwrap(), []);
 }
@@ -184,9 +213,12 @@ pub fn texts_come_back_byte_for_byte(fresh: Fresh<'_>) {
     let key = SigningKey::from_seed(&[9; 32]);
     let body: std::sync::Arc<str> = "{\"nul\":\"\u{0}\",\"é\":18446744073709551615}".into();
     let digest = Digest::of_bytes(body.as_bytes());
+    // As of a record that was signed with others: 64 bytes and two steps of a path.
+    let signature = [[1; 64].as_slice(), &[0; 33], &[1; 33]].concat();
+    let signature = RecordSignature::from_bytes(&signature).unwrap();
     let record = SignedRecord {
         namespace: odd.to_owned(),
-        signature: key.sign_digest("graph-host/checkpoint/v1", &digest),
+        signature: signature.clone(),
         key_id: key.id(),
         body,
         digest,
@@ -197,7 +229,7 @@ pub fn texts_come_back_byte_for_byte(fresh: Fresh<'_>) {
     let found = subject.open().checkpoints("r", odd, None, 5).unwrap();
     assert_eq!(found, [record]);
     let found = &found[0];
-    assert!(key.verifying_key().verify_digest("graph-host/checkpoint/v1", &found.digest, &found.signature));
+    assert_eq!(found.signature, signature);
     let values = store.values("r", odd, &[Wanted { channel: odd, base: 2, version: 2 }]).unwrap();
     assert_eq!(values, [whole(odd, 2, "\"\u{0}'\"")]);
 }

@@ -98,7 +98,7 @@ fn record(kind: RecordKind, run: &str, sequence: u64, task: &str, body: String) 
         body: body.into(),
         digest,
         key_id: key_id(),
-        signature: Signature::from_bytes([u8::try_from(sequence % 251).unwrap(); 64]),
+        signature: Signature::from_bytes([u8::try_from(sequence % 251).unwrap(); 64]).into(),
         events: match kind {
             RecordKind::Checkpoint => sequence % 4 + 1,
             RecordKind::Status => 2,

@@ -8,8 +8,9 @@ use super::store::write_atomic;
 use crate::error::StorageError;
 use crate::regular;
 
-/// The version that this program reads and writes.
-pub(crate) const VERSION: u64 = 1;
+/// The version that this program writes. In stores of version 1 each record has a signature of its own; from version 2 on
+/// records may be signed in groups.
+pub(crate) const VERSION: u64 = 2;
 /// What the file begins with; the version follows.
 const HEAD: &str = "graph-host/files ";
 /// The longest file that is read.
@@ -49,5 +50,8 @@ pub(super) fn check(folder: &Path) -> Result<(), StorageError> {
 /// Writes the version of a store that is about to be written to, unless the file says it.
 pub(super) fn stamp(folder: &Path) -> Result<(), StorageError> {
     let path = path(folder);
-    if path.exists() { Ok(()) } else { write_atomic(&path, format!("{HEAD}{VERSION}\n").as_bytes(), true) }
+    if path.exists() && version(folder)? >= VERSION {
+        return Ok(());
+    }
+    write_atomic(&path, format!("{HEAD}{VERSION}\n").as_bytes(), true)
 }

@@ -233,6 +233,11 @@ impl Index {
                 place.ok().and_then(|place| checkpoints.get(place))
             }
             At::Step(step) => checkpoints.iter().rev().find(|mark| mark.step == step),
+            At::StepWithin { step, first, last } => {
+                let end = checkpoints.partition_point(|mark| mark.sequence <= last);
+                let within = checkpoints[..end].iter().rev().take_while(|mark| mark.sequence >= first);
+                within.into_iter().find(|mark| mark.step == step)
+            }
         };
         found.map(|mark| mark.place)
     }
@@ -242,6 +247,23 @@ impl Index {
         let all = self.namespace(namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         let start = all.partition_point(|mark| after.is_some_and(|after| mark.sequence <= after));
         all[start..].iter().map(|mark| mark.place)
+    }
+
+    /// The checkpoints of a namespace before a sequence number, or all of them: the newest first.
+    pub(super) fn checkpoints_before(
+        &self,
+        namespace: &str,
+        before: Option<u64>,
+    ) -> impl Iterator<Item = Place> {
+        let all = self.namespace(namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
+        let end = all.partition_point(|mark| before.is_none_or(|before| mark.sequence < before));
+        all[..end].iter().rev().map(|mark| mark.place)
+    }
+
+    /// Whether a checkpoint with this sequence number or a higher one is there.
+    pub(super) fn reaches(&self, namespace: &str, sequence: u64) -> bool {
+        let newest = self.namespace(namespace).and_then(|namespace| namespace.checkpoints.last());
+        newest.is_some_and(|newest| newest.sequence >= sequence)
     }
 
     /// How many checkpoints of a namespace come before a sequence number.

@@ -6,8 +6,8 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
-use graph_core::trust::{KeyId, Signature};
+use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord, ValueKind};
+use graph_core::trust::KeyId;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -56,7 +56,7 @@ pub(super) struct Entry<'a> {
     body: &'a str,
     digest: Digest,
     key_id: KeyId,
-    signature: Signature,
+    signature: &'a RecordSignature,
     events: u64,
     /// How many entries of the history come before its own, where that does not follow from the lines before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ impl<'a> From<&'a SignedRecord> for Entry<'a> {
             body: &record.body,
             digest: record.digest,
             key_id: record.key_id,
-            signature: record.signature,
+            signature: &record.signature,
             events: record.events,
             before: None,
             values: record.values.iter().map(value).collect(),
@@ -408,7 +408,7 @@ struct Kept {
     body: Arc<str>,
     digest: Digest,
     key_id: KeyId,
-    signature: Signature,
+    signature: RecordSignature,
     events: u64,
     #[serde(default, rename = "before")]
     _before: Option<u64>,

@@ -17,6 +17,11 @@ use crate::run::{RunRow, RunUpdate};
 use crate::store::{At, Numbered, Synchronous, Wanted};
 use crate::upkeep::{Cut, Freed};
 
+/// A checkpoint without its values.
+fn alone(found: SignedRecord) -> SignedRecord {
+    SignedRecord { values: Vec::new(), ..found }
+}
+
 /// The name of a run's log in its folder.
 pub(super) const NAME: &str = "log";
 
@@ -240,7 +245,7 @@ impl Log {
         before: impl FnOnce() -> Result<(), StorageError>,
     ) -> Result<(), CommitError> {
         let mut open = || {
-            regular::check(&self.file)?;
+            regular::check_unshared(&self.file)?;
             let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
             file.lock()?;
             self.read_on(&mut file)?;
@@ -446,7 +451,7 @@ impl OpenLog<'_> {
     pub(super) fn checkpoint(&mut self, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
         let Some(place) = self.log.index.checkpoint(namespace, at) else { return Ok(None) };
         let found = self.page(vec![place], 1)?.pop();
-        Ok(found.map(|found| SignedRecord { values: Vec::new(), ..found }))
+        Ok(found.map(alone))
     }
 
     pub(super) fn checkpoints(
@@ -457,6 +462,18 @@ impl OpenLog<'_> {
     ) -> Result<Vec<SignedRecord>, ReadError> {
         let places = self.log.index.checkpoints(namespace, after).take(limit).collect();
         self.page(places, limit)
+    }
+
+    /// A page of checkpoints before a sequence number; and whether it would be the same if more had been read of a damaged log.
+    pub(super) fn checkpoints_before(
+        &mut self,
+        namespace: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<(Vec<SignedRecord>, bool), ReadError> {
+        let places = self.log.index.checkpoints_before(namespace, before).take(limit).collect();
+        let is_settled = before.is_some_and(|before| self.log.index.reaches(namespace, before));
+        Ok((self.page(places, limit)?.into_iter().map(alone).collect(), is_settled))
     }
 
     pub(super) fn pending(

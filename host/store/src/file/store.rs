@@ -91,6 +91,11 @@ impl FileStore {
         format::check(&self.folder)
     }
 
+    /// States the version that this program writes. Nothing else of an older store has to change.
+    pub fn bring_up_to_date(&self) -> Result<(), StorageError> {
+        self.lock_folder().map(drop)
+    }
+
     pub(super) fn runs_folder(&self) -> PathBuf {
         self.folder.join("runs")
     }
@@ -331,7 +336,10 @@ impl CheckpointStore for FileStore {
         let mut log = match known {
             Some(log) => log,
             None => match self.place(run)? {
-                Some(place) => Log::of(&place.folder, run),
+                Some(place) => {
+                    format::stamp(&self.folder)?;
+                    Log::of(&place.folder, run)
+                }
                 None => return Err(CommitError::NotFound { run: run.to_owned() }),
             },
         };
@@ -402,7 +410,7 @@ impl CheckpointStore for FileStore {
 
     fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
         // Which one is the newest is not known where the log is damaged.
-        let known = !matches!(at, At::Latest | At::Step(_));
+        let known = !matches!(at, At::Latest | At::Step(_) | At::StepWithin { .. });
         self.read(run, None, |found| known && found.is_some(), |open| open.checkpoint(namespace, at))
     }
 
@@ -416,6 +424,31 @@ impl CheckpointStore for FileStore {
         // A page that is full, by whatever measure, was read before the damage.
         let full = |found: &Vec<SignedRecord>| Page::is_full(found, limit);
         self.read(run, Vec::new(), full, |open| open.checkpoints(namespace, after, limit))
+    }
+
+    fn checkpoints_alone(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        // A line of the log has both.
+        let found = self.checkpoints(run, namespace, after, limit)?;
+        Ok(found.into_iter().map(|found| SignedRecord { values: Vec::new(), ..found }).collect())
+    }
+
+    fn checkpoints_before(
+        &self,
+        run: &str,
+        namespace: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let settled = |(_, is_settled): &(Vec<SignedRecord>, bool)| *is_settled;
+        let none = (Vec::new(), true);
+        let read = self.read(run, none, settled, |open| open.checkpoints_before(namespace, before, limit))?;
+        Ok(read.0)
     }
 
     fn pending_after(

@@ -11,11 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::guard;
+use crate::regular::names;
 
 /// Files up to this length may be of holes alone, in bytes.
 const SMALL: u64 = 256 << 20;
 /// How many times more bytes a larger file may have than it takes up on its disk.
 const MOST_HOLES: u64 = 64;
+/// What follows a database's name while it is being made.
+pub(super) const HALF: &str = ".new-";
 /// How long a journal may be there while another process makes a database where none can be given its name once it is whole.
 const MAKING: Duration = Duration::from_millis(500);
 /// What a journal ends with that names another one.
@@ -28,6 +31,12 @@ pub enum PlaceError {
     #[error("{file} is not a regular file: graph-host keeps its data in one; look at what is there, and move it away", file = file.display())]
     NotRegular {
         /// What is there.
+        file: PathBuf,
+    },
+    /// It has another name elsewhere.
+    #[error("{file} is a hard link: the same file has a name elsewhere, and would be changed there, too; replace it with a copy, or move it away", file = file.display())]
+    HardLink {
+        /// The file.
         file: PathBuf,
     },
     /// A journal is where none belongs.
@@ -62,7 +71,9 @@ impl PlaceError {
         use graph_core::record::ErrorCode;
         match self {
             Self::NotRegular { .. } => ErrorCode::Storage,
-            Self::Journal { .. } | Self::Alone { .. } | Self::Sparse { .. } => ErrorCode::Integrity,
+            Self::HardLink { .. } | Self::Journal { .. } | Self::Alone { .. } | Self::Sparse { .. } => {
+                ErrorCode::Integrity
+            }
         }
     }
 }
@@ -99,7 +110,7 @@ pub(crate) fn check(file: &Path) -> Result<Found, PlaceError> {
     let begun = Instant::now();
     loop {
         match look(file) {
-            Err(PlaceError::Journal { .. }) if begun.elapsed() < MAKING => {
+            Err(PlaceError::Journal { .. } | PlaceError::HardLink { .. }) if begun.elapsed() < MAKING => {
                 thread::sleep(Duration::from_millis(5));
             }
             found => return found,
@@ -133,6 +144,9 @@ fn look(file: &Path) -> Result<Found, PlaceError> {
         // Opening it tells why it cannot be looked at.
         Err(_) => return Ok(Found::File),
     };
+    if names(&found) > 1 && names(&found) > names_in_folder(file, &found) {
+        return Err(PlaceError::HardLink { file: file.to_owned() });
+    }
     if is_sparse(&found) {
         return Err(PlaceError::Sparse { file: file.to_owned(), length: found.len() });
     }
@@ -146,10 +160,33 @@ fn look(file: &Path) -> Result<Found, PlaceError> {
 /// Whether there is something, which has to be a regular file.
 fn is_regular(path: &Path) -> Result<bool, PlaceError> {
     match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() && names(&found) > 1 => {
+            Err(PlaceError::HardLink { file: path.to_owned() })
+        }
         Ok(found) if found.is_file() => Ok(true),
         Ok(_) => Err(PlaceError::NotRegular { file: path.to_owned() }),
         Err(_) => Ok(false),
     }
+}
+
+/// How many names a database has in its folder: its own, and that under which it was made, which it keeps for a moment, and
+/// for longer if its maker was killed.
+#[cfg(unix)]
+fn names_in_folder(file: &Path, found: &Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let half = with_suffix(file, HALF);
+    let (Some(folder), Some(half)) = (file.parent(), half.file_name()) else { return 1 };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let halves = entries
+        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(half.as_encoded_bytes()))
+        .filter_map(|entry| fs::symlink_metadata(entry.path()).ok())
+        .filter(|half| (half.dev(), half.ino()) == (found.dev(), found.ino()));
+    1 + halves.count() as u64
+}
+
+#[cfg(not(unix))]
+fn names_in_folder(_: &Path, _: &Metadata) -> u64 {
+    1
 }
 
 fn is_sparse(found: &Metadata) -> bool {

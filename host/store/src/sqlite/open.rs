@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
-use super::beside::{self, Found, PlaceError};
+use super::beside::{self, Found, HALF, PlaceError};
 use super::fault;
 use super::guard::{self, Meter};
 use super::schema::{self, Identity, SCHEMA_VERSION};
@@ -192,8 +192,6 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     Ok(opened)
 }
 
-/// What follows a database's name while it is being made.
-const HALF: &str = ".new-";
 /// A database is made in milliseconds: one that is older than this has no maker any more.
 const MAKING: Duration = Duration::from_mins(1);
 

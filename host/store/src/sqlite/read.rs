@@ -79,6 +79,7 @@ impl SqliteStore {
             At::Latest => (sql::CHECKPOINT_LATEST, None),
             At::Sequence(sequence) => (sql::CHECKPOINT_AT_SEQUENCE, Some(sequence)),
             At::Step(step) => (sql::CHECKPOINT_AT_STEP, Some(step)),
+            At::StepWithin { step, .. } => (sql::CHECKPOINT_AT_STEP_WITHIN, Some(step)),
         };
         if wanted.is_some_and(|wanted| wanted > LARGEST) {
             return Ok(None);
@@ -87,9 +88,11 @@ impl SqliteStore {
         let read = |connection: &Connection| {
             let mut statement = connection.prepare_cached(statement)?;
             let convert = |row: &rusqlite::Row<'_>| row::checkpoint(run, namespace, row);
-            match wanted {
-                None => statement.query_row(params![run, namespace], convert),
-                Some(wanted) => statement.query_row(params![run, namespace, number(wanted)], convert),
+            match (wanted, at) {
+                (None, _) => statement.query_row(params![run, namespace], convert),
+                (Some(step), At::StepWithin { first, last, .. }) => statement
+                    .query_row(params![run, namespace, number(step), number(first), number(last)], convert),
+                (Some(wanted), _) => statement.query_row(params![run, namespace, number(wanted)], convert),
             }
             .optional()
         };
@@ -105,10 +108,36 @@ impl SqliteStore {
         namespace: &str,
         after: Option<u64>,
         limit: usize,
+        what: Values,
     ) -> Result<Vec<SignedRecord>, ReadError> {
         let database = self.lock();
-        page(&database.connection, run, namespace, after, limit)
+        page(&database.connection, run, namespace, after, limit, what)
             .map_err(|error| self.damaged(&database.connection, run, namespace, &error))
+    }
+
+    pub(super) fn read_checkpoints_before(
+        &self,
+        run: &str,
+        namespace: &str,
+        before: Option<u64>,
+        count: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        let Some(last) = before.unwrap_or(u64::MAX).checked_sub(1) else { return Ok(Vec::new()) };
+        let database = self.lock();
+        let read = || {
+            let mut statement = database.connection.prepare_cached(sql::CHECKPOINTS_UP_TO)?;
+            let mut rows = statement.query(params![run, namespace, number(last), limit(count)])?;
+            let (mut found, mut page) = (Vec::new(), Page::of(count));
+            while page.has_room()
+                && let Some(row) = rows.next()?
+            {
+                let StoredCheckpoint { record, .. } = row::checkpoint(run, namespace, row)?;
+                page.add(&record);
+                found.push(record);
+            }
+            Ok(found)
+        };
+        read().map_err(|error| self.damaged(&database.connection, run, namespace, &error))
     }
 
     pub(super) fn read_pending(
@@ -194,7 +223,7 @@ impl SqliteStore {
         let mut fault = self.fault(error);
         if let StorageError::Corrupt { readable, .. } = &mut fault {
             let mut last = None;
-            while let Ok([checkpoint]) = page(connection, run, namespace, last, 1).as_deref() {
+            while let Ok([checkpoint]) = page(connection, run, namespace, last, 1, Values::With).as_deref() {
                 last = Some(checkpoint.sequence);
             }
             *readable = match last {
@@ -206,13 +235,21 @@ impl SqliteStore {
     }
 }
 
-/// Checkpoints with their values.
+/// Whether checkpoints are read with the values that they changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Values {
+    With,
+    Without,
+}
+
+/// Checkpoints after a sequence number.
 fn page(
     connection: &Connection,
     run: &str,
     namespace: &str,
     after: Option<u64>,
     count: usize,
+    values: Values,
 ) -> SqlResult<Vec<SignedRecord>> {
     let after = after.map_or(-1, number);
     let mut statement = connection.prepare_cached(sql::CHECKPOINTS_AFTER)?;
@@ -221,7 +258,11 @@ fn page(
     while page.has_room()
         && let Some(row) = rows.next()?
     {
-        let record = with_values(connection, row::checkpoint(run, namespace, row)?)?;
+        let stored = row::checkpoint(run, namespace, row)?;
+        let record = match values {
+            Values::With => with_values(connection, stored)?,
+            Values::Without => stored.record,
+        };
         page.add(&record);
         found.push(record);
     }

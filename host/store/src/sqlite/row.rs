@@ -2,7 +2,9 @@
 
 use graph_core::digest::Digest;
 use graph_core::graph::Durability;
-use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord, ValueKind};
+use graph_core::record::{
+    ChannelValue, RecordKind, RecordSignature, SignedCacheEntry, SignedRecord, ValueKind,
+};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Signature};
 use rusqlite::types::Type;
@@ -33,6 +35,11 @@ fn optional<T: TryFrom<i64>>(row: &Row<'_>, column: usize) -> Result<Option<T>> 
 
 fn digest(row: &Row<'_>, column: usize) -> Result<Digest> {
     row.get(column).map(Digest::from_bytes)
+}
+
+fn signature(row: &Row<'_>, column: usize) -> Result<RecordSignature> {
+    let bytes = row.get_ref(column)?.as_blob().map_err(|error| conversion(column, Type::Blob, error))?;
+    RecordSignature::from_bytes(bytes).map_err(|error| conversion(column, Type::Blob, error))
 }
 
 fn key(row: &Row<'_>, column: usize) -> Result<KeyId> {
@@ -136,7 +143,7 @@ pub(super) fn checkpoint(run: &str, namespace: &str, row: &Row<'_>) -> Result<St
             task: String::new(),
             digest: digest(row, 2)?,
             key_id: key(row, 3)?,
-            signature: Signature::from_bytes(row.get(4)?),
+            signature: signature(row, 4)?,
             body: row.get(5)?,
             events: unsigned(row, 10)?,
             values: Vec::new(),
@@ -180,7 +187,7 @@ fn kept(table: &'static str, run: &str, namespace: &str, row: &Row<'_>) -> Resul
         task: row.get(3)?,
         digest: digest(row, 4)?,
         key_id: key(row, 5)?,
-        signature: Signature::from_bytes(row.get(6)?),
+        signature: signature(row, 6)?,
         body: row.get(7)?,
         events: unsigned(row, 8)?,
         values: Vec::new(),

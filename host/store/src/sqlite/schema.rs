@@ -1,7 +1,7 @@
 //! The tables, and how a file gets from one version of them to the next.
 
 use graph_core::diagnostic::printable;
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
 use super::shape::Shape;
 
@@ -242,6 +242,9 @@ pub(super) enum Identity {
     },
 }
 
+/// What is wrong with a schema that SQLite stopped reading.
+pub(crate) const MANY_ENTRIES: &str = "it has more tables and indexes than graph-host makes";
+
 /// Looks what the file is. All is read from one state of the file: between two, another process may have made its
 /// tables.
 pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
@@ -263,13 +266,26 @@ fn look(connection: &Connection) -> rusqlite::Result<Identity> {
             None => Ok(Identity::Ours(version)),
         };
     }
-    let object =
-        connection.query_row("SELECT 1 FROM main.sqlite_schema LIMIT 1", [], |_| Ok(())).optional()?;
-    if application_id == 0 && version == 0 && object.is_none() {
+    if application_id == 0 && version == 0 && !has_entries(connection)? {
         Ok(Identity::Empty)
     } else {
         Ok(Identity::Foreign { application_id })
     }
+}
+
+/// Whether there is anything in the schema.
+pub(crate) fn has_entries(connection: &Connection) -> rusqlite::Result<bool> {
+    let any = connection.query_row("SELECT 1 FROM main.sqlite_schema LIMIT 1", [], |_| Ok(())).optional();
+    match any {
+        Err(error) if has_many_entries(&error) => Ok(true),
+        any => any.map(|any| any.is_some()),
+    }
+}
+
+/// Whether SQLite stopped reading the schema because it has more entries than a connection may have
+/// (`SQLITE_LIMIT_SCHEMA`).
+pub(crate) fn has_many_entries(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::OperationAborted)
 }
 
 /// What of the tables is not as this program makes them at a version. Of a later version it does not know.
@@ -278,7 +294,10 @@ fn altered(connection: &Connection, version: u32) -> rusqlite::Result<Option<Str
         return Ok(None);
     }
     let version = version as usize;
-    let found = Shape::of(connection)?;
+    let found = match Shape::of(connection) {
+        Err(error) if has_many_entries(&error) => return Ok(Some(MANY_ENTRIES.to_owned())),
+        found => found?,
+    };
     if version.checked_sub(1).and_then(|last| SHAPES.get(last)).is_some_and(|digest| found.is(digest)) {
         return Ok(None);
     }

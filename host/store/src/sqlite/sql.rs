@@ -194,6 +194,10 @@ statements! {
     CHECKPOINT_AT_SEQUENCE = concat!(select_checkpoint!(), " AND c.sequence = ?3");
     /// The index answers for the step, so that no row is read but the one wanted.
     CHECKPOINT_AT_STEP = concat!(select_checkpoint!(), " AND c.step = ?3 ORDER BY c.sequence DESC LIMIT 1");
+    /// The same among some of them: the index is looked through there alone.
+    CHECKPOINT_AT_STEP_WITHIN = concat!(select_checkpoint!(), " AND c.step = ?3 AND c.sequence BETWEEN ?4 AND ?5 \
+         ORDER BY c.sequence DESC LIMIT 1");
+    CHECKPOINTS_UP_TO = concat!(select_checkpoint!(), " AND c.sequence <= ?3 ORDER BY c.sequence DESC LIMIT ?4");
     CHECKPOINTS_AFTER = concat!(select_checkpoint!(), " AND c.sequence > ?3 ORDER BY c.sequence LIMIT ?4");
     VALUES_OF_CHECKPOINT = concat!(select_value!(), " FROM channel_values v \
          WHERE v.id >= ?1 AND v.id < ?2 AND v.run = ?3 AND v.namespace = ?4 AND v.version <= ?5 ORDER BY v.id");

@@ -14,7 +14,9 @@ use super::cursor::Cursors;
 use super::fault;
 use super::guard::Meter;
 use super::known::Known;
+use super::log_room::LogRoom;
 use super::open::{self, Access, OpenError, Opened, Options};
+use super::read::Values;
 use super::sql;
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
@@ -47,6 +49,7 @@ pub(super) struct Database {
     meter: Meter,
     /// What the connection is set to, once that is known.
     synchronous: Option<Synchronous>,
+    pub(super) log_room: LogRoom,
     pub(super) known: Known,
     pub(super) cursors: Cursors,
     /// The number of a value up to which all are known to have places.
@@ -69,6 +72,7 @@ impl SqliteStore {
             connection,
             meter,
             synchronous: None,
+            log_room: LogRoom::of(file),
             known: Known::default(),
             cursors: Cursors::default(),
             placed: 0,
@@ -189,7 +193,27 @@ impl CheckpointStore for SqliteStore {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
-        self.read_checkpoints(run, namespace, after, limit)
+        self.read_checkpoints(run, namespace, after, limit, Values::With)
+    }
+
+    fn checkpoints_alone(
+        &self,
+        run: &str,
+        namespace: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        self.read_checkpoints(run, namespace, after, limit, Values::Without)
+    }
+
+    fn checkpoints_before(
+        &self,
+        run: &str,
+        namespace: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<SignedRecord>, ReadError> {
+        self.read_checkpoints_before(run, namespace, before, limit)
     }
 
     fn pending_after(

@@ -65,7 +65,7 @@ impl SqliteStore {
     ) -> Result<(), CommitError> {
         plan::check_update(run, update)?;
         let mut database = self.writer(synchronous)?;
-        let Database { connection, known, cursors, placed, .. } = &mut *database;
+        let Database { connection, known, cursors, placed, log_room, .. } = &mut *database;
         let connection = &*connection;
         let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
@@ -90,6 +90,9 @@ impl SqliteStore {
             results::put(connection, &record.results).map_err(failed)?;
         }
         let now_placed = values::place_many(connection, *placed, last).map_err(failed)?;
+        if synchronous == Synchronous::Full {
+            log_room.prepare();
+        }
         write.commit().map_err(failed)?;
         *placed = now_placed;
         cursors.committed(run, entries, &plans);
@@ -148,9 +151,11 @@ pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<(), St
 fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Result<(), Stop<SnapshotError>> {
     let inserted = connection.prepare_cached(sql::PUT_SNAPSHOT)?.execute(params![digest.as_bytes(), text])?;
     if inserted == 0 {
-        let kept: String =
-            connection.prepare_cached(sql::SNAPSHOT)?.query_row([digest.as_bytes()], |row| row.get(0))?;
-        if kept != text {
+        // It is compared where it is: a text may be long.
+        let is_kept = connection
+            .prepare_cached(sql::SNAPSHOT)?
+            .query_row([digest.as_bytes()], |row| Ok(row.get_ref(0)?.as_str()? == text))?;
+        if !is_kept {
             return Err(Stop::Refused(SnapshotError::Differs { digest: *digest }));
         }
     }
@@ -233,7 +238,7 @@ pub(super) fn write_namespace(
             value_count,
             checkpoint.digest.as_bytes(),
             checkpoint.key_id.as_bytes(),
-            checkpoint.signature.as_bytes(),
+            checkpoint.signature.to_bytes(),
             &*checkpoint.body,
             entries.saturating_add(number(*before)),
             number(checkpoint.events),
@@ -250,7 +255,7 @@ pub(super) fn write_namespace(
             number(status.step),
             status.digest.as_bytes(),
             status.key_id.as_bytes(),
-            status.signature.as_bytes(),
+            status.signature.to_bytes(),
             &*status.body,
         ])?;
     }
@@ -264,7 +269,7 @@ pub(super) fn write_namespace(
             number(record.step),
             record.digest.as_bytes(),
             record.key_id.as_bytes(),
-            record.signature.as_bytes(),
+            record.signature.to_bytes(),
             &*record.body,
             number(record.events),
         ])?;

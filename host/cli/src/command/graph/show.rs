@@ -83,7 +83,7 @@ fn printed(path: &Path) -> Result<Topology> {
 fn of_run(name: &str, context: &Context) -> Result<Topology> {
     let (_, store, row) = Stores::to_read(&project::of_current_folder()?, &context.home)?.find(name)?;
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
-    runs::each_checkpoint(&*store, &row.run_id, |record| match record.decode() {
+    runs::each_checkpoint(&*store, &row.run_id, "", |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {
             checkpoints.push(*checkpoint);
             Ok(())

@@ -1,8 +1,10 @@
 //! `graph-host runs fork`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use graph_core::record::Place;
+use graph_host::checkpoints;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
@@ -78,7 +80,7 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
     }
     let (store, run) = open(project, &args.run, context)?;
     let place = args.at.unwrap_or(Place::Newest);
-    let done = travel::fork(&run, store, place, edit, args.run_id, context).await?;
+    let done = travel::fork(&run, Arc::clone(&store), place, edit, args.run_id, context).await?;
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
     let told =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
@@ -105,7 +107,9 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
     }
     let code = if args.go { report::exit(&done.summary) } else { Exit::Ok };
     if context.output.is_json() {
-        let mut document = report::document(&done.run, &done.graph, &done.summary);
+        let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
+        let mut document =
+            report::RunDocument::of(&done.run, &done.graph, &done.summary, visited).to_value()?;
         if let Value::Object(document) = &mut document {
             document.insert("forked_from".to_owned(), json!({ "run_id": origin, "checkpoint": sequence }));
         }

@@ -1,8 +1,12 @@
 //! `graph-host runs history`.
 
+use std::collections::VecDeque;
+
 use comfy_table::{ColumnConstraint, Width};
 use graph_core::digest::Digest;
 use graph_core::record::{Accepted, Checkpoint, Record, SignedRecord, Source};
+use graph_core::trust::VerifyingKey;
+use graph_host::checkpoints::{self, Line};
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
@@ -26,22 +30,15 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let row = runs::find(store, &args.run)?;
     // What another host has signed cannot be checked here; it can be shown.
     let key = context.home.verifying_identity(row.key)?;
-    let mut verifier = match key {
-        Some(key) => Some(runs::verifier(store, &row.run_id, "", key)?.0),
-        None => None,
+    let found = intact(store, &row.run_id, key.as_ref());
+    // Where it does not hold together, every checkpoint is looked at by itself: what is before the damage is shown all the same.
+    let (found, read) = if let Ok(found) = found {
+        (found, Ok(()))
+    } else {
+        let mut found = Found::default();
+        let read = one_by_one(store, &row.run_id, key.as_ref(), &mut found);
+        (found, read)
     };
-    let mut found = Found::default();
-    let read = runs::each_checkpoint(store, &row.run_id, |record| {
-        let checkpoint = match &mut verifier {
-            Some(verifier) => verifier
-                .checkpoint(record)
-                .map_err(|error| runs::broken(&row.run_id, record.sequence, &error))?,
-            None => decode(record)?,
-        };
-        found.take(&checkpoint, record.digest);
-        Ok(())
-    });
-    // What is before the damage is shown all the same.
     let damage = match read {
         Err(error) if found.newest.is_none() => return Err(error),
         read => read.err(),
@@ -50,7 +47,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         Some(_) => None,
         None => story::newest_status(store, &row, key.as_ref())?,
     };
-    let mut accepted = found.accepted;
+    let mut accepted = Vec::from(found.accepted);
     if let Some(status) = status {
         let room = story::ACCEPTED.saturating_sub(accepted.len());
         accepted.extend(status.accepted.into_iter().take(room).map(|accepted| (status.sequence, accepted)));
@@ -88,24 +85,76 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     damage.map_or(Ok(Exit::Ok), Err)
 }
 
+/// Goes back through the checkpoints from the newest one, whose signature is checked. What there is to know before the first one is
+/// printed.
+fn intact(store: &dyn CheckpointStore, run: &str, key: Option<&VerifyingKey>) -> Result<Found> {
+    let begins = checkpoints::begins(store, run, "", key)?;
+    let line = Line::new(store, run, "", key, begins.as_ref());
+    let mut found = Found::default();
+    line.each_back(|checkpoint, digest| {
+        found.take_earlier(checkpoint, digest);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Goes through the checkpoints as far as they are intact, each checked by itself and against those before.
+fn one_by_one(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: Option<&VerifyingKey>,
+    found: &mut Found,
+) -> Result<()> {
+    match key {
+        Some(key) => {
+            let (mut verifier, _) = runs::verifier(store, run, "", *key)?;
+            runs::each_with_values(store, run, "", |record| {
+                let checkpoint = verifier
+                    .checkpoint(record)
+                    .map_err(|error| runs::broken(run, record.sequence, &error))?;
+                found.take(&checkpoint, record.digest);
+                Ok(())
+            })
+        }
+        // What another host has signed cannot be checked here; it can be shown.
+        None => runs::each_checkpoint(store, run, "", |record| {
+            found.take(&decode(record)?, record.digest);
+            Ok(())
+        }),
+    }
+}
+
 const COLUMNS: [&str; 7] = ["CHECKPOINT", "STEP", "MADE BY", "AT", "NODES", "NEXT", "DIGEST"];
 
 /// What is to be known of all checkpoints before the first one is printed.
 #[derive(Default)]
 struct Found {
     newest: Option<u64>,
-    accepted: Vec<(u64, Accepted)>,
+    accepted: VecDeque<(u64, Accepted)>,
     /// How wide each column is.
     widths: [usize; COLUMNS.len()],
 }
 
 impl Found {
+    /// Takes the checkpoint after those that were taken.
     fn take(&mut self, checkpoint: &Checkpoint, digest: Digest) {
         self.newest = Some(checkpoint.sequence);
         let room = story::ACCEPTED.saturating_sub(self.accepted.len());
-        // It was accepted under the checkpoint before this one, which may have been removed.
-        let under = checkpoint.sequence.saturating_sub(1);
-        self.accepted.extend(checkpoint.accepted.iter().take(room).map(|one| (under, one.clone())));
+        self.accepted.extend(story::accepted_in(checkpoint).take(room));
+        self.widen(checkpoint, digest);
+    }
+
+    /// Takes the checkpoint before those that were taken.
+    fn take_earlier(&mut self, checkpoint: &Checkpoint, digest: Digest) {
+        self.newest.get_or_insert(checkpoint.sequence);
+        for accepted in story::accepted_in(checkpoint).rev() {
+            self.accepted.push_front(accepted);
+        }
+        self.accepted.truncate(story::ACCEPTED);
+        self.widen(checkpoint, digest);
+    }
+
+    fn widen(&mut self, checkpoint: &Checkpoint, digest: Digest) {
         for (width, cell) in self.widths.iter_mut().zip(cells(checkpoint, &digest)) {
             *width = (*width).max(textwrap::core::display_width(&cell));
         }
@@ -131,7 +180,7 @@ fn pages(
     let mut after = None;
     while after.is_none_or(|after| after < newest) {
         // Before damage they come one by one.
-        let page = store.checkpoints(run, "", after, if is_damaged { 1 } else { PAGE })?;
+        let page = store.checkpoints_alone(run, "", after, if is_damaged { 1 } else { PAGE })?;
         let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.sequence);
         let known = page.iter().filter(|record| record.sequence <= newest);

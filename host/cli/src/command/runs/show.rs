@@ -34,13 +34,14 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     }
     runs::catch_up(store, &mut row)?;
     let told = story::of(store, &row, context)?;
-    let children = tree::read(store, &row)?;
+    let children = tree::read(store, &row, told.key())?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {
         // It is printed as it is kept: it may be large.
         let result = row.result.take();
         let document = Document::new(document(store, &row, &told, &children)?)
             .with_text("result", result)
+            .with_list("visited", |give| told.each_visited(store, &mut |node| give(&Value::from(node))))
             .with_list("history", |give| told.each_step(store, |step| give(&step_json(step))));
         context.output.document_in_pieces(document)?;
         return Ok(exit);
@@ -49,19 +50,14 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
     let status = told.status();
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
-    let (_, warnings) = told.ancestry();
-    print(store, &row, &told, &children, told.state(store, &row)?, &next, context)?;
-    accepted::show(&told.accepted, context.output)?;
-    for warning in &warnings {
+    print(store, &row, &told, &children, told.state(store)?, &next, context)?;
+    accepted::show(&told.accepted(), context.output)?;
+    for warning in &told.warnings {
         context.output.line(format_args!(
             "{} {}",
             styled(output::CAUTION, "warning:"),
             one_line(warning, 300)
         ))?;
-    }
-    let (_, more_warnings) = told.left_out();
-    if more_warnings > 0 {
-        context.output.line(format_args!("and {}", report::counted(more_warnings as u64, "more warning")))?;
     }
     let below = tree::open(&children);
     for interrupt in interrupts.iter().chain(&below) {
@@ -115,10 +111,13 @@ fn document(
     document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
     let inputs = document.remove("inputs");
     document.insert("inputs_digest".to_owned(), inputs.unwrap_or_default());
-    match told.summary(store, row).and_then(|summary| Ok((summary, told.state(store, row)?))) {
+    match told.summary(store, row).and_then(|summary| Ok((summary, told.state(store)?))) {
         Ok((mut summary, state)) => {
             summary.interrupts.extend(tree::open(children));
-            if let Value::Object(as_run) = report::document(&row.run_id, &row.graph_id, &summary) {
+            // The nodes visited are read while they are printed.
+            let visited = Box::new(|_: &mut dyn FnMut(&str) -> Result<()>| Ok(()));
+            let as_run = report::RunDocument::of(&row.run_id, &row.graph_id, &summary, visited);
+            if let Value::Object(as_run) = as_run.to_value()? {
                 document.extend(as_run);
             }
             document.insert("state".to_owned(), Value::Object(state));
@@ -131,19 +130,12 @@ fn document(
     document.insert("asked".to_owned(), json!({ "calls": calls, "bytes": bytes }));
     document.insert("host_fuel".to_owned(), json!(fuel));
     document.insert("stored".to_owned(), json!(stored));
-    document.insert("nodes".to_owned(), json!(told.usage.by_node));
-    // What a list of ordinary length has none of.
-    let (visited, warnings) = told.left_out();
-    for (name, count) in [("visited_left_out", visited), ("warnings_left_out", warnings)] {
-        if count > 0 {
-            document.insert(name.to_owned(), json!(count));
-        }
-    }
+    document.insert("nodes".to_owned(), json!(told.usage().by_node));
     let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
     document.insert("removed_checkpoints".to_owned(), json!(removed));
     let children: Vec<_> = children.iter().map(ChildRun::to_json).collect();
     document.insert("child_runs".to_owned(), json!(children));
-    document.insert("accepted".to_owned(), accepted::document(&told.accepted));
+    document.insert("accepted".to_owned(), accepted::document(&told.accepted()));
     // What hooks have come to since the newest checkpoint.
     document.insert("hooks".to_owned(), json!(told.hooked()));
     document.insert("unreadable".to_owned(), json!(told.trouble));
@@ -262,9 +254,9 @@ fn print(
             child.show(out)?;
         }
     }
-    if !told.usage.by_node.is_empty() {
+    if !told.usage().by_node.is_empty() {
         out.line(styled(output::BOLD, "nodes"))?;
-        for (node, usage) in &told.usage.by_node {
+        for (node, usage) in &told.usage().by_node {
             out.line(usage.line(node))?;
         }
     }

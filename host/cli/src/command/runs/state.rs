@@ -1,15 +1,17 @@
 //! `graph-host runs state`.
 
 use graph_core::record::Place;
+use graph_host::checkpoints::{self, Line};
 use graph_host::context::Context;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
+use graph_host::json_document::Document;
 use graph_host::output::{self, printable, styled};
 use graph_host::report::{self, one_line};
 use graph_host::travel::{inputs, parse_place};
 use graph_host::{resume, runs};
 use graph_store::CheckpointStore;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::history::{made_by, nodes, origin};
 use super::row::time;
@@ -29,13 +31,14 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let row = runs::find(store, &args.run)?;
     let key = resume::own_key(&row, context)?.verifying_key();
     let place = args.at.as_ref().unwrap_or(&Place::Newest);
-    let restored = runs::restore_at(store, &row.run_id, key, place)?;
+    let mut restored = runs::restore_at(store, &row.run_id, key, place)?;
+    let state = runs::take_state(&mut restored)?;
     let checkpoint = &restored.checkpoint;
-    let state = runs::state(store, &row.run_id, checkpoint)?;
     let next: Vec<_> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
     let out = context.output;
     if out.is_json() {
-        out.document(&json!({
+        let inputs = inputs(store, &restored)?;
+        let mut members = members(json!({
             "run_id": row.run_id,
             "graph": row.graph_id,
             "checkpoint": {
@@ -49,17 +52,29 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             "at": checkpoint.at.to_string(),
             "nodes": nodes(checkpoint),
             "state": state,
-            "inputs": inputs(store, &restored)?,
+            "inputs": inputs,
             "next": checkpoint.next,
             "deferred": checkpoint.deferred,
             "barriers": checkpoint.barriers,
             "visits": checkpoint.visits,
-            "visited": restored.visited,
             "warnings": restored.warnings,
             "ended_by": checkpoint.end.as_ref().map(|end| end.ended_by.as_str()),
             "output": checkpoint.end.as_ref().map(|end| &*end.output.0),
             "fuel": checkpoint.fuel,
-        }))?;
+        }));
+        let begins = checkpoints::begins(store, &row.run_id, "", Some(&key))?;
+        let line = Line::new(store, &row.run_id, "", Some(&key), begins.as_ref());
+        // The state is shown also where the history before what it builds on cannot be read.
+        match line.way_to(&line.find(&Place::Sequence(checkpoint.sequence))?) {
+            Ok(way) => out.document_in_pieces(Document::new(members).with_list("visited", |give| {
+                way.each_visited(&line, &mut |node| give(&Value::from(node)))
+            }))?,
+            Err(error) => {
+                out.warn(format_args!("`visited` is null: {}", error.message()));
+                members.insert("visited".to_owned(), Value::Null);
+                out.document(&members)?;
+            }
+        }
         return Ok(Exit::Ok);
     }
     out.line(format_args!(
@@ -89,4 +104,8 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         None => out.line(format_args!("{} {}", styled(output::BOLD, "next"), report::nodes(&next)))?,
     }
     Ok(Exit::Ok)
+}
+
+fn members(document: Value) -> Map<String, Value> {
+    if let Value::Object(members) = document { members } else { Map::new() }
 }

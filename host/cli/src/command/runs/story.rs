@@ -1,19 +1,20 @@
 //! A run as its records tell it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::hook::HookEvent;
 use graph_core::limits::HostUse;
 use graph_core::record::{
-    Accepted, Checkpoint, History, HookSummary, Pruning, Record, SignedPruning, SignedRecord, Standing,
-    StatusRecord, TaskCache,
+    Accepted, Checkpoint, HookSummary, Pruning, Record, SignedRecord, Source, StatusRecord, TaskCache,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
+use graph_host::checkpoints::{self, Line, Way};
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
+use graph_host::exit::Exit;
 use graph_host::runs;
 use graph_store::{CheckpointStore, RunRow};
 use serde_json::{Map, Value};
@@ -22,10 +23,6 @@ use super::usage::Usages;
 
 /// Steps that are read at a time.
 const STEPS: usize = 256;
-/// The nodes visited that are listed; how many more there were is said.
-const VISITED: usize = 100_000;
-/// The warnings that are listed; how many more there were is said.
-const WARNINGS: usize = 1_000;
 /// The changes of what a run is pinned to that are listed.
 pub(super) const ACCEPTED: usize = 1_000;
 
@@ -34,16 +31,26 @@ pub(super) struct Story {
     pub(super) newest: Option<Checkpoint>,
     /// Where the steps begin, if the host has removed what was before.
     pub(super) begins: Option<Pruning>,
-    /// What its nodes have used.
-    pub(super) usage: Usages,
-    /// The first changes of what it is pinned to, each with the checkpoint under which it was accepted.
-    pub(super) accepted: Vec<(u64, Accepted)>,
-    /// The nodes visited on the way to the newest checkpoint, and the warnings raised.
-    history: History,
+    steps: Steps,
+    /// All warnings.
+    pub(super) warnings: Vec<String>,
     /// The record digest of the newest checkpoint.
     digest: Option<Digest>,
     pending: Pending,
     pub(super) trouble: Option<String>,
+    key: Option<VerifyingKey>,
+}
+
+/// What is to be known of all steps before the first one is shown.
+#[derive(Default)]
+struct Steps {
+    /// The number of the first checkpoint.
+    first: Option<u64>,
+    usage: Usages,
+    /// The first changes that were accepted.
+    accepted: VecDeque<(u64, Accepted)>,
+    /// The checkpoints at which updates have gone back, each with the number of the one they have gone back to.
+    back: VecDeque<(u64, u64)>,
 }
 
 /// What is under the newest checkpoint.
@@ -86,67 +93,104 @@ impl Pending {
     }
 }
 
-/// Reads a run; with a key, every record is checked with it.
-pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow, key: Option<&VerifyingKey>) -> Result<Story> {
-    let run = &row.run_id;
-    let mut trouble = None;
-    let begins = match (store.pruning(run, "")?, key) {
-        (None, _) => None,
-        (Some(note), Some(key)) => match SignedPruning::open(&note, key, run, "") {
-            Ok(begins) => Some(begins),
-            Err(error) => {
-                trouble = Some(error.to_string());
-                None
-            }
-        },
-        (Some(note), None) => SignedPruning::decode(&note).ok(),
+/// Reads the current state of a run: its newest checkpoint with what that builds on, and the records under it. Its steps are not
+/// read.
+///
+/// What this host has signed is checked on the way; what another one has signed can be shown alone.
+pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
+    let mut told = begin(store, row, context)?;
+    let newest = told.line(store, &row.run_id).newest()?;
+    told.come_to(store, row, newest.as_ref())?;
+    Ok(told)
+}
+
+/// Reads a run with what all of its steps have used and accepted. The signature of the newest checkpoint is checked, and that
+/// each one before is the one that the next one follows.
+pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
+    let mut told = begin(store, row, context)?;
+    let mut steps = Steps::default();
+    let read = told.line(store, &row.run_id).each_back(|checkpoint, _| {
+        steps.take_earlier(checkpoint);
+        Ok(())
+    });
+    let newest = match read {
+        Ok(()) if told.trouble.is_none() => told.line(store, &row.run_id).newest()?,
+        // Where they do not hold together, each is looked at by itself: what is before the damage is shown.
+        read => {
+            steps = Steps::default();
+            let mut newest = None;
+            let one_by_one = runs::each_checkpoint(store, &row.run_id, "", |record| {
+                steps.take(&checkpoint(record, told.key.as_ref())?);
+                newest = Some(record.clone());
+                Ok(())
+            });
+            let message = |error: Error| error.message().to_owned();
+            let of_line = read.err().map(message);
+            told.trouble = one_by_one.err().map(message).or(told.trouble.take()).or(of_line);
+            newest
+        }
     };
-    let mut told = Story {
+    told.steps = steps;
+    told.come_to(store, row, newest.as_ref())?;
+    Ok(told)
+}
+
+fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
+    let key = context.home.verifying_identity(row.key)?;
+    let (begins, trouble) = match checkpoints::begins(store, &row.run_id, "", key.as_ref()) {
+        Ok(begins) => (begins, None),
+        Err(error) if error.exit() == Exit::Integrity => (None, Some(error.message().to_owned())),
+        Err(error) => return Err(error),
+    };
+    Ok(Story {
         newest: None,
-        usage: Usages::default(),
-        accepted: Vec::new(),
-        history: begins.as_ref().map(History::after).unwrap_or_default(),
         begins,
+        steps: Steps::default(),
+        warnings: Vec::new(),
         digest: None,
         pending: Pending::default(),
         trouble,
-    };
-    let mut standing = told.begins.as_ref().map(Standing::after).unwrap_or_default();
-    let ended = runs::each_checkpoint(store, run, |record| {
-        let checkpoint = checkpoint(record, key)?;
-        standing.follow(&checkpoint);
-        told.history.push(&checkpoint);
-        told.usage.add(&checkpoint);
-        let room = ACCEPTED.saturating_sub(told.accepted.len());
-        // It was accepted under the checkpoint before this one, which may have been removed.
-        let under = checkpoint.sequence.saturating_sub(1);
-        told.accepted.extend(checkpoint.accepted.iter().take(room).map(|one| (under, one.clone())));
-        told.newest = Some(checkpoint);
-        told.digest = Some(record.digest);
-        Ok(())
-    });
-    if let Some(newest) = &mut told.newest {
-        standing.complete(newest);
+        key,
+    })
+}
+
+/// What was accepted before a checkpoint, each with the checkpoint under which it was. That one may have been removed.
+pub(super) fn accepted_in(
+    checkpoint: &Checkpoint,
+) -> impl DoubleEndedIterator<Item = (u64, Accepted)> + ExactSizeIterator {
+    let under = checkpoint.sequence.saturating_sub(1);
+    checkpoint.accepted.iter().map(move |one| (under, one.clone()))
+}
+
+impl Steps {
+    /// Takes the checkpoint after those that were taken.
+    fn take(&mut self, checkpoint: &Checkpoint) {
+        self.first.get_or_insert(checkpoint.sequence);
+        self.usage.add(checkpoint);
+        let room = ACCEPTED.saturating_sub(self.accepted.len());
+        self.accepted.extend(accepted_in(checkpoint).take(room));
+        self.back.extend(went_back(checkpoint));
     }
-    if let Err(error) = ended {
-        told.trouble = Some(error.message().to_owned());
+
+    /// Takes the checkpoint before those that were taken.
+    fn take_earlier(&mut self, checkpoint: &Checkpoint) {
+        self.first = Some(checkpoint.sequence);
+        self.usage.add(checkpoint);
+        for accepted in accepted_in(checkpoint).rev() {
+            self.accepted.push_front(accepted);
+        }
+        self.accepted.truncate(ACCEPTED);
+        if let Some(back) = went_back(checkpoint) {
+            self.back.push_front(back);
+        }
     }
-    if told.trouble.is_none() {
-        let (pending, trouble) = (&mut told.pending, &mut told.trouble);
-        runs::each_pending(store, run, "", |record| {
-            match runs::open_record(&record, key) {
-                Ok(record) => pending.take(record),
-                Err(error) => *trouble = Some(error.message().to_owned()),
-            }
-            Ok(())
-        })?;
+}
+
+fn went_back(checkpoint: &Checkpoint) -> Option<(u64, u64)> {
+    match &checkpoint.source {
+        Source::Update { restored: Some(restored), .. } => Some((checkpoint.sequence, restored.sequence)),
+        _ => None,
     }
-    let status = told.pending.status.iter().flat_map(|status| &status.accepted);
-    let room = ACCEPTED.saturating_sub(told.accepted.len());
-    let under = told.pending.status.as_ref().map_or(0, |status| status.sequence);
-    let more: Vec<_> = status.take(room).map(|accepted| (under, accepted.clone())).collect();
-    told.accepted.extend(more);
-    Ok(told)
 }
 
 fn checkpoint(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Checkpoint> {
@@ -169,12 +213,81 @@ pub(super) fn newest_status(
     }
 }
 
-/// Reads a run. What this host has signed is checked on the way; what another one has signed can be shown alone.
-pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
-    read(store, row, context.home.verifying_identity(row.key)?.as_ref())
-}
-
 impl Story {
+    /// The checkpoints of the run.
+    pub(super) fn line<'s>(&'s self, store: &'s dyn CheckpointStore, run: &'s str) -> Line<'s> {
+        Line::new(store, run, "", self.key.as_ref(), self.begins.as_ref())
+    }
+
+    /// Takes the newest checkpoint that can be read, with what is under it if it is the newest of all.
+    fn come_to(
+        &mut self,
+        store: &dyn CheckpointStore,
+        row: &RunRow,
+        newest: Option<&SignedRecord>,
+    ) -> Result<()> {
+        let run = &row.run_id;
+        if let Some(newest) = newest {
+            let line = self.line(store, run);
+            let opened = line.open(newest).and_then(|trusted| Ok((line.warnings(&trusted)?.0, trusted)));
+            match opened {
+                Ok((warnings, trusted)) => {
+                    (self.newest, self.digest) = (Some(trusted.checkpoint), Some(trusted.digest));
+                    self.warnings = warnings;
+                }
+                Err(error) => {
+                    self.trouble.get_or_insert_with(|| error.message().to_owned());
+                }
+            }
+        }
+        if self.trouble.is_some() {
+            return Ok(());
+        }
+        let (pending, trouble, key) = (&mut self.pending, &mut self.trouble, self.key.as_ref());
+        runs::each_pending(store, run, "", |record| {
+            match runs::open_record(&record, key) {
+                Ok(record) => pending.take(record),
+                Err(error) => *trouble = Some(error.message().to_owned()),
+            }
+            Ok(())
+        })?;
+        let status = self.pending.status.iter();
+        let more: Vec<_> = status
+            .flat_map(|status| status.accepted.iter().map(|accepted| (status.sequence, accepted.clone())))
+            .collect();
+        let room = ACCEPTED.saturating_sub(self.steps.accepted.len());
+        self.steps.accepted.extend(more.into_iter().take(room));
+        let of_status = self.pending.status.iter().flat_map(|status| &status.warnings);
+        self.warnings.extend(of_status.cloned());
+        Ok(())
+    }
+
+    /// The first changes of what it is pinned to, each with the checkpoint under which it was accepted.
+    pub(super) fn accepted(&self) -> Vec<(u64, Accepted)> {
+        self.steps.accepted.iter().cloned().collect()
+    }
+
+    /// What its nodes have used.
+    pub(super) const fn usage(&self) -> &Usages {
+        &self.steps.usage
+    }
+
+    /// Hands over the nodes visited on the way to the newest checkpoint, once all steps have been read.
+    pub(super) fn each_visited(
+        &self,
+        store: &dyn CheckpointStore,
+        visit: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        let (Some(newest), Some(first)) = (&self.newest, self.steps.first) else { return Ok(()) };
+        let back: Vec<_> = self.steps.back.iter().copied().collect();
+        Way::of(first, newest.sequence, &back).each_visited(&self.line(store, &newest.run), visit)
+    }
+
+    /// The key that it is checked with; none where another host has signed it.
+    pub(super) const fn key(&self) -> Option<&VerifyingKey> {
+        self.key.as_ref()
+    }
+
     /// The status record, if there is one under the newest checkpoint.
     pub(super) fn status(&self) -> Option<&StatusRecord> {
         self.pending.status.as_ref()
@@ -191,7 +304,7 @@ impl Story {
         // What cannot be read now could not before: the newest step is before that.
         while after.is_none_or(|after| after < newest.sequence) {
             let most = if self.trouble.is_some() { 1 } else { STEPS };
-            let page = store.checkpoints(&newest.run, "", after, most)?;
+            let page = store.checkpoints_alone(&newest.run, "", after, most)?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.sequence);
             for record in page.iter().filter(|record| record.sequence <= newest.sequence) {
@@ -199,21 +312,6 @@ impl Story {
             }
         }
         Ok(())
-    }
-
-    /// The first of the nodes visited on the way to the newest checkpoint, and of the warnings raised.
-    pub(super) fn ancestry(&self) -> (Vec<String>, Vec<String>) {
-        let (visited, mut warnings) = self.history.newest(VISITED, WARNINGS);
-        let of_status = self.status().into_iter().flat_map(|status| &status.warnings);
-        warnings.extend(of_status.take(WARNINGS.saturating_sub(warnings.len())).cloned());
-        (visited, warnings)
-    }
-
-    /// How many nodes visited and warnings raised are beyond what [`Self::ancestry`] gives.
-    pub(super) fn left_out(&self) -> (usize, usize) {
-        let (visited, warnings) = self.history.lengths();
-        let warnings = warnings + self.status().map_or(0, |status| status.warnings.len());
-        (visited.saturating_sub(VISITED), warnings.saturating_sub(WARNINGS))
     }
 
     /// What hooks have come to since the newest checkpoint.
@@ -228,8 +326,8 @@ impl Story {
     }
 
     /// The state at the newest checkpoint.
-    pub(super) fn state(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Map<String, Value>> {
-        let state = self.newest.as_ref().map(|newest| runs::state(store, &row.run_id, newest));
+    pub(super) fn state(&self, store: &dyn CheckpointStore) -> Result<Map<String, Value>> {
+        let state = self.newest.as_ref().map(|newest| runs::state(store, newest));
         state.transpose().map(Option::unwrap_or_default)
     }
 
@@ -252,7 +350,6 @@ impl Story {
         }
         let end = newest.and_then(|newest| newest.end.as_ref());
         let status = self.status();
-        let (visited, warnings) = self.ancestry();
         Ok(Summary {
             status: end
                 .filter(|_| newest.is_some_and(|newest| newest.hooks.is_empty()))
@@ -265,13 +362,14 @@ impl Story {
             output: end.map(|end| Arc::clone(&end.output.0)),
             inputs: Arc::new(inputs),
             steps: newest.map_or(0, |newest| newest.step),
-            visited,
+            visited_digest: newest
+                .map_or_else(|| Digest::from_bytes([0; 32]), |newest| newest.visited_digest),
             executions,
             cached,
             next: newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect(),
             interrupts: status.map(|status| status.interrupts.clone()).unwrap_or_default(),
             error: status.and_then(|status| status.error.clone()),
-            warnings,
+            warnings: self.warnings.clone(),
             fuel,
             host: self.host(),
             checkpoint: newest.zip(self.digest).map(|(newest, digest)| CheckpointRef {

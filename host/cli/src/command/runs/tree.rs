@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::digest::Digest;
 use graph_core::record::{Checkpoint, InterruptRecord, Record, ResultDigest, Status, StatusRecord};
+use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
-use graph_host::error::{Error, Result};
+use graph_host::checkpoints::{self, Line};
+use graph_host::error::Result;
 use graph_host::output::{self, Output, printable, styled};
 use graph_host::pins::Pins;
 use graph_host::report::{counted, short_number};
 use graph_host::runs;
-use graph_store::{At, CheckpointStore, RunRow};
+use graph_store::{CheckpointStore, RunRow};
 use serde_json::{Value, json};
 
 /// A child run as its newest records tell it.
@@ -31,7 +33,11 @@ pub(super) struct ChildRun {
 }
 
 /// The child runs of a run, parents before their children.
-pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Vec<ChildRun>> {
+pub(super) fn read(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    key: Option<&VerifyingKey>,
+) -> Result<Vec<ChildRun>> {
     let namespaces = store.namespaces(&row.run_id)?;
     if namespaces.iter().all(String::is_empty) {
         return Ok(Vec::new());
@@ -46,7 +52,7 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Vec<Chil
     let mut roots: BTreeMap<String, (Checkpoint, bool, String)> = BTreeMap::new();
     for namespace in sorted {
         let parent = parent_of(&namespace);
-        let Some(newest) = newest(store, &row.run_id, &namespace)? else { continue };
+        let Some(newest) = newest(store, &row.run_id, &namespace, key)? else { continue };
         if namespace.is_empty() {
             roots.insert(namespace, (newest, true, String::new()));
             continue;
@@ -58,7 +64,7 @@ pub(super) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Vec<Chil
             None | Some("") => node,
             Some(above) => format!("{above}/{node}"),
         };
-        let status = status(store, &row.run_id, &namespace)?;
+        let status = status(store, &row.run_id, &namespace, key)?;
         found.push(ChildRun {
             namespace: namespace.clone(),
             path: path.clone(),
@@ -149,20 +155,26 @@ fn place(namespace: &str) -> Vec<u64> {
     numbers.map(|part| part.parse().unwrap_or(u64::MAX)).collect()
 }
 
-fn newest(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<Option<Checkpoint>> {
-    let Some(record) = store.checkpoint(run, namespace, At::Latest)? else { return Ok(None) };
-    match runs::open_record(&record, None)? {
-        Record::Checkpoint(mut checkpoint) => {
-            runs::complete(store, &mut checkpoint, None)?;
-            Ok(Some(*checkpoint))
-        }
-        _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
-    }
+fn newest(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: Option<&VerifyingKey>,
+) -> Result<Option<Checkpoint>> {
+    let begins = checkpoints::begins(store, run, namespace, key)?;
+    let line = Line::new(store, run, namespace, key, begins.as_ref());
+    let Some(record) = line.newest()? else { return Ok(None) };
+    Ok(Some(line.open(&record)?.checkpoint))
 }
 
-fn status(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<Option<StatusRecord>> {
+fn status(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: Option<&VerifyingKey>,
+) -> Result<Option<StatusRecord>> {
     let Some(record) = runs::pending_status(store, run, namespace)? else { return Ok(None) };
-    match runs::open_record(&record, None)? {
+    match runs::open_record(&record, key)? {
         Record::Status(status) => Ok(Some(status)),
         _ => Ok(None),
     }
@@ -207,7 +219,7 @@ impl Nodes {
         namespace: &str,
     ) -> Result<String> {
         if self.read.insert(parent.to_owned()) {
-            runs::each_checkpoint_in(store, run, parent, |record| {
+            runs::each_checkpoint(store, run, parent, |record| {
                 if let Ok(Record::Checkpoint(checkpoint)) = runs::open_record(record, None) {
                     checkpoint.tasks.into_iter().for_each(|task| self.add(task.task, task.node));
                 }

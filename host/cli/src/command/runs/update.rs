@@ -1,8 +1,10 @@
 //! `graph-host runs update`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use graph_core::record::Place;
+use graph_host::checkpoints;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
@@ -32,9 +34,10 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
     }
     let (store, run) = open(project, &args.run, context)?;
     let edit = edit.unwrap_or_default();
-    let done = context.block_on(travel::update(&run, store, edit, args.at, context))??;
+    let done = context.block_on(travel::update(&run, Arc::clone(&store), edit, args.at, context))??;
     if context.output.is_json() {
-        context.output.document(&report::RunDocument::of(&done.run, &done.graph, &done.summary))?;
+        let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
+        report::RunDocument::of(&done.run, &done.graph, &done.summary, visited).print(context.output)?;
         return Ok(Exit::Ok);
     }
     let sequence = done.summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use graph_core::record::Status;
+use graph_host::checkpoints;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
@@ -78,16 +79,17 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
 
 /// Shows what a run has come to, as `run` does.
 pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Exit> {
-    let told = story::of(store, row, context)?;
+    let told = story::newest(store, row, context)?;
     if let Some(trouble) = &told.trouble {
         return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
     }
     let mut summary = told.summary(store, row)?;
-    summary.state = told.state(store, row)?;
-    summary.interrupts.extend(tree::open(&tree::read(store, row)?));
+    summary.state = told.state(store)?;
+    summary.interrupts.extend(tree::open(&tree::read(store, row, told.key())?));
     let output = context.output;
     if output.is_json() {
-        output.document(&report::RunDocument::of(&row.run_id, &row.graph_id, &summary))?;
+        let visited = checkpoints::visited(store, &row.run_id, told.key().copied());
+        report::RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).print(output)?;
         return Ok(report::exit(&summary));
     }
     if summary.status == Status::Running {

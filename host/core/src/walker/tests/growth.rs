@@ -6,7 +6,10 @@ use std::sync::Arc;
 use super::simulation::setup_with;
 use crate::graph::Durability;
 use crate::limits::RunLimits;
-use crate::record::{ChainVerifier, Checkpoint, Record, Standing};
+use crate::record::{
+    ChainError, ChainReader, ChainVerifier, Checkpoint, DecodeError, Record, SignedRecord, Standing, Stretch,
+    Trusted,
+};
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 use crate::walker::{Effect, Event, Graphs, RunTree};
@@ -14,6 +17,9 @@ use crate::walker::{Effect, Event, Graphs, RunTree};
 /// What a run has stored.
 struct Stored {
     checkpoints: Vec<Checkpoint>,
+    signed: Vec<SignedRecord>,
+    /// The most nodes that the walker has held of what was visited, once it had handed a checkpoint out.
+    held: usize,
     /// The bytes of the texts of checkpoints.
     bytes: usize,
 }
@@ -29,10 +35,14 @@ fn walk(config: &str, durability: Durability) -> Stored {
     let mut tree = RunTree::new(graph, setup);
     let key = SigningKey::from_seed(&[7; 32]);
     let mut verifier = ChainVerifier::new(key.verifying_key());
-    let mut stored = Stored { checkpoints: Vec::new(), bytes: 0 };
+    let mut stored = Stored { checkpoints: Vec::new(), signed: Vec::new(), held: 0, bytes: 0 };
     let mut waiting = vec![Event::Started];
     while let Some(event) = waiting.pop() {
-        for effect in tree.handle(Timestamp(1), event).unwrap() {
+        let effects = tree.handle(Timestamp(1), event).unwrap();
+        if effects.iter().any(|effect| matches!(effect, Effect::Persist(_))) {
+            stored.held = stored.held.max(tree.visited_held());
+        }
+        for effect in effects {
             match effect {
                 Effect::Persist(persist) => {
                     waiting.push(Event::Persisted(persist.id));
@@ -40,6 +50,7 @@ fn walk(config: &str, durability: Durability) -> Stored {
                         let signed = persist.sign(&key).unwrap();
                         stored.bytes += signed.body.len();
                         stored.checkpoints.push(verifier.checkpoint(&signed).unwrap());
+                        stored.signed.push(signed);
                     }
                 }
                 Effect::Continue => waiting.push(Event::Continued),
@@ -123,4 +134,121 @@ fn changes_lead_to_what_is_there() {
         standing.follow(checkpoint);
         assert_eq!(checkpoint.state, Some(standing.tree().digest()), "{}", checkpoint.sequence);
     }
+}
+
+/// Opens a checkpoint with what it builds on.
+fn open(stored: &Stored, at: usize) -> Result<Trusted, ChainError> {
+    open_of(&stored.signed, at)
+}
+
+fn open_of(line: &[SignedRecord], at: usize) -> Result<Trusted, ChainError> {
+    let key = SigningKey::from_seed(&[7; 32]).verifying_key();
+    let mut stretch = Stretch::up_to(&line[at], Some(&key), None)?;
+    let mut earlier = line[..at].iter().rev();
+    while stretch.wants_below().is_some() {
+        let Some(record) = earlier.next() else { return Err(stretch.missing()) };
+        stretch.take(record)?;
+    }
+    stretch.finish()
+}
+
+#[test]
+fn a_checkpoint_is_opened_with_as_few_others_however_long_the_history_is() {
+    let most = |supersteps: usize| {
+        let stored = beside(10, supersteps);
+        let mut standing = Standing::default();
+        let mut most = 0;
+        for (at, checkpoint) in stored.checkpoints.iter().enumerate() {
+            standing.follow(checkpoint);
+            let trusted = open(&stored, at).unwrap();
+            assert_eq!(Standing::of(&trusted.checkpoint), standing, "{at}");
+            assert_eq!(trusted.checkpoint.sequence - trusted.first + 1, trusted.checkpoints);
+            most = most.max(trusted.checkpoints);
+        }
+        assert_eq!(stored.held, 0, "names of nodes are held that checkpoints have");
+        most
+    };
+    let (some, more) = (most(200), most(2_000));
+    assert!(some > 10, "{some}");
+    assert_eq!(some, more);
+}
+
+#[test]
+fn what_is_read_backwards_is_what_the_checkpoint_after_it_names() {
+    let stored = beside(10, 100);
+    let whole = |from: usize| (0..=from).rev().find(|at| stored.checkpoints[*at].is_whole()).unwrap();
+    let at = (20..60).find(|at| whole(*at) > 0 && at - whole(*at) > 3).unwrap();
+    let number = |at: usize| stored.checkpoints[at].sequence;
+    open(&stored, at).unwrap();
+
+    // A text that was changed, with and without its digest.
+    let mut line = stored.signed.clone();
+    line[at - 2].body = line[at - 2].body.replace("\"step\":", "\"step\": ").into();
+    let changed = |error: &ChainError| matches!(error, ChainError::Record(DecodeError::Changed { .. }));
+    assert!(changed(&open_of(&line, at).unwrap_err()));
+    let Record::Checkpoint(mut forged) = stored.signed[at - 2].decode().unwrap() else { panic!() };
+    forged.fuel += 1;
+    (line[at - 2].body, line[at - 2].digest) = Record::Checkpoint(forged).encode().unwrap();
+    assert_eq!(open_of(&line, at).unwrap_err(), ChainError::Parent { sequence: number(at - 1) });
+    // What nothing builds on does not matter here.
+    let mut line = stored.signed.clone();
+    line[whole(at) - 1].body = "{}".into();
+    assert_eq!(open_of(&line, at), open(&stored, at));
+    // One that is missing, two in another order, and one of another history.
+    let mut line = stored.signed.clone();
+    line.remove(at - 2);
+    assert_eq!(open_of(&line, at - 1).unwrap_err(), ChainError::Parent { sequence: number(at - 1) });
+    let mut line = stored.signed.clone();
+    line.swap(at - 2, at - 3);
+    assert_eq!(open_of(&line, at).unwrap_err(), ChainError::Parent { sequence: number(at - 1) });
+    line = beside(11, 100).signed;
+    line[at] = stored.signed[at].clone();
+    assert_eq!(open_of(&line, at).unwrap_err(), ChainError::Parent { sequence: number(at) });
+    // A signature counts where the reading begins, and not before.
+    let other = SigningKey::from_seed(&[8; 32]);
+    let mut line = stored.signed.clone();
+    for record in [at - 1, at] {
+        let signature = other.sign_digest(line[record].kind.domain(), &line[record].digest);
+        (line[record].signature, line[record].key_id) = (signature.into(), other.id());
+        let is_trusted = open_of(&line, at).is_ok();
+        assert_eq!(is_trusted, record != at, "{record}");
+    }
+    // It may not go round in circles.
+    let key = SigningKey::from_seed(&[7; 32]).verifying_key();
+    let (mut reader, _) = ChainReader::from_signed(&stored.signed[at], Some(&key), None).unwrap();
+    reader.earlier(&stored.signed[at - 1]).unwrap();
+    assert!(reader.earlier(&stored.signed[at]).is_err());
+}
+
+#[test]
+fn the_values_of_a_checkpoint_are_those_of_its_digests() {
+    use crate::record::{ChannelValue, ValueKind};
+    let stored = beside(3, 10);
+    let trusted = open(&stored, 5).unwrap();
+    let mut values: Vec<ChannelValue> = Vec::new();
+    for (channel, stamp) in &trusted.checkpoint.channels {
+        let all = stored.signed[..=5].iter().flat_map(|signed| &signed.values);
+        let of_channel = all.filter(|value| value.channel == *channel);
+        values.extend(
+            of_channel.filter(|value| (stamp.base..=stamp.version).contains(&value.version)).cloned(),
+        );
+    }
+    let check = |values: &[ChannelValue]| trusted.checkpoint.check_values(values);
+    assert_eq!(check(&values), Ok(()));
+    let lacks = |channel: &str| {
+        Err(ChainError::Value { sequence: trusted.checkpoint.sequence, channel: channel.to_owned() })
+    };
+    let (channel, place) = (values[1].channel.clone(), 1);
+    let mut other = values.clone();
+    other[place].json = "17".into();
+    assert_eq!(check(&other), lacks(&channel));
+    other.remove(place);
+    assert_eq!(check(&other), lacks(&channel));
+    let mut other = values.clone();
+    other[place].version += 1;
+    assert_eq!(check(&other), lacks(&channel));
+    let mut other = values.clone();
+    let more = ChannelValue { kind: ValueKind::Segment, json: "[]".into(), ..other[place].clone() };
+    other.insert(place + 1, more);
+    assert_eq!(check(&other), lacks(&channel));
 }

@@ -12,7 +12,8 @@ use crate::graph::{Durability, Graph};
 use crate::hook::HookEvent;
 use crate::limits::RunLimits;
 use crate::record::{
-    ChainError, ChainVerifier, Entry, Record, SignedCacheEntry, SignedRecord, Status, TaskEvent,
+    ChainError, ChainVerifier, Checkpoint, CheckpointPlace, Entry, Record, SignedCacheEntry, SignedRecord,
+    Source, Status, Stretch, TaskEvent, Trusted,
 };
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
@@ -91,16 +92,44 @@ impl Stored {
         self.restored_in("", at)
     }
 
+    /// The nodes visited on the way to a checkpoint of the run at the top.
+    pub(super) fn visited(&self, at: usize) -> Vec<String> {
+        let line = self.line("");
+        let way = way_to(&line, at);
+        way.iter().flat_map(|place| line[*place].visited.clone()).collect()
+    }
+
+    /// A checkpoint of a namespace as it is read from there backwards.
+    fn trusted(&self, namespace: &str, at: usize) -> Trusted {
+        let key = SigningKey::from_seed(&[7; 32]).verifying_key();
+        let line: Vec<_> = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).collect();
+        let mut stretch = Stretch::up_to(line[at], Some(&key), None).unwrap();
+        let mut earlier = line[..at].iter().rev();
+        while stretch.wants_below().is_some() {
+            stretch.take(earlier.next().unwrap()).unwrap();
+        }
+        stretch.finish().unwrap()
+    }
+
+    /// The checkpoints of a namespace, as their texts have them.
+    fn line(&self, namespace: &str) -> Vec<Checkpoint> {
+        let key = SigningKey::from_seed(&[7; 32]).verifying_key();
+        let of_namespace = self.checkpoints.iter().filter(|signed| signed.namespace == namespace);
+        let opened = of_namespace.map(|signed| match signed.open(&key).unwrap() {
+            Record::Checkpoint(checkpoint) => *checkpoint,
+            other => panic!("{other:?} among the checkpoints"),
+        });
+        opened.collect()
+    }
+
     fn restored_in(&self, namespace: &str, at: usize) -> Restored {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let mut verifier = crate::record::ChainVerifier::new(key);
-        let mut history = crate::record::History::default();
         let mut kept = BTreeMap::<String, Vec<crate::record::ChannelValue>>::new();
         let mut found = None;
         let checkpoints = self.checkpoints.iter().filter(|signed| signed.namespace == namespace);
         for (index, signed) in checkpoints.enumerate() {
             let mut checkpoint = verifier.checkpoint(signed).unwrap();
-            history.push(&checkpoint);
             for value in &signed.values {
                 kept.entry(value.channel.clone()).or_default().push(value.clone());
             }
@@ -115,8 +144,19 @@ impl Stored {
             let values = kept[channel].iter().filter(move |value| (base..=version).contains(&value.version));
             values.cloned().collect::<Vec<_>>()
         };
-        let values = checkpoint.channels.iter().flat_map(span).collect();
-        let (visited, warnings) = history.up_to(checkpoint.sequence);
+        let values: Vec<_> = checkpoint.channels.iter().flat_map(span).collect();
+        let line = self.line(namespace);
+        let way = way_to(&line, at);
+        let raised = |place: &&usize| !line[**place].warnings.is_empty();
+        let place = |place: &usize| {
+            let signed = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).nth(*place);
+            signed.map(|signed| CheckpointPlace { digest: signed.digest, sequence: signed.sequence }).unwrap()
+        };
+        let warned = way.iter().rev().find(raised).map(place);
+        let warnings = way.iter().flat_map(|place| line[*place].warnings.clone()).collect();
+        let trusted = self.trusted(namespace, at);
+        assert_eq!((&trusted.checkpoint, trusted.warned), (&checkpoint, warned));
+        assert_eq!(checkpoint.check_values(&values), Ok(()));
         Restored {
             checkpoint,
             digest,
@@ -125,8 +165,8 @@ impl Stored {
             answers: Vec::new(),
             hooks: Vec::new(),
             status: None,
-            visited,
             warnings,
+            warned,
         }
     }
 
@@ -188,6 +228,22 @@ impl Stored {
         }
         Some(restored)
     }
+}
+
+/// The places of the checkpoints on the way to one of them: an update that goes back leaves out what came since.
+fn way_to(line: &[Checkpoint], at: usize) -> Vec<usize> {
+    let (mut way, mut place) = (vec![at], at);
+    while place > 0 {
+        place = match &line[place].source {
+            Source::Update { restored: Some(restored), .. } => {
+                line.iter().position(|one| one.sequence == restored.sequence).unwrap()
+            }
+            _ => place - 1,
+        };
+        way.push(place);
+    }
+    way.reverse();
+    way
 }
 
 /// How much work walkers do before they give control back: often little, so that every piece of work is interrupted

@@ -87,9 +87,12 @@ proptest! {
         let (first, end) = original(&sketch, order, durability);
         let places = before_the_end(&first);
         prop_assume!(!places.is_empty());
-        let of = first.stored.restored(*at.get(&places));
+        let place = *at.get(&places);
+        let of = first.stored.restored(place);
         let (result, sequence) = (of.checkpoint.result, of.checkpoint.sequence);
-        let walker = RunTree::fork(Arc::clone(&first.graph), fork_setup(&first.graph, durability), of).unwrap();
+        let visited = first.stored.visited(place);
+        let setup = fork_setup(&first.graph, durability);
+        let walker = RunTree::fork(Arc::clone(&first.graph), setup, of, &visited).unwrap();
         let mut fork = Simulation::with(
             Arc::clone(&first.graph), walker, super::simulation::Stored::default(), sketch.salt, order ^ 0x55, durability,
         );
@@ -98,6 +101,9 @@ proptest! {
         prop_assert_eq!(beginning.checkpoint.result, result);
         prop_assert_eq!(beginning.checkpoint.sequence, sequence);
         prop_assert!(beginning.checkpoint.parent.is_none() && beginning.checkpoint.tasks.is_empty());
+        prop_assert_eq!(fork.stored.visited(0), visited);
+        let all = fork.stored.visited(fork.stored.checkpoints.len() - 1);
+        prop_assert_eq!(all, first.stored.visited(first.stored.checkpoints.len() - 1));
         let of_fork = Source::Fork { run: "r".into(), of: crate::record::CheckpointPlace {
             digest: first.stored.checkpoints.iter().find(|signed| signed.sequence == sequence).unwrap().digest, sequence,
         } };
@@ -112,7 +118,7 @@ proptest! {
     #[test]
     fn going_back_and_on_comes_to_the_same(sketch in sketches_with_enough(), order: u64, stop in 1_usize..80, at: prop::sample::Index) {
         let graph = Arc::new(build(&sketch, Durability::Sync));
-        let (_, end) = original(&sketch, order, Durability::Sync);
+        let (first, end) = original(&sketch, order, Durability::Sync);
         let mut cut = Simulation::new(Arc::clone(&graph), sketch.salt, order, Durability::Sync);
         cut.budget = stop;
         cut.run(Event::Started);
@@ -129,9 +135,10 @@ proptest! {
         // The line holds together, and its beginning is as it was.
         let newest = on.stored.restored(on.stored.checkpoints.len() - 1);
         prop_assert_eq!(&on.stored.checkpoints[..cut.stored.checkpoints.len()], &cut.stored.checkpoints[..]);
-        prop_assert_eq!(&came.visited, &newest.visited);
+        prop_assert_eq!(came.visited_digest, newest.checkpoint.visited_digest);
+        prop_assert_eq!(on.stored.visited(on.stored.checkpoints.len() - 1), first.stored.visited(first.stored.checkpoints.len() - 1));
         prop_assert_eq!((came.status, came.steps), (end.status, end.steps));
-        prop_assert_eq!((came.state, came.visited, came.next, came.output), (end.state, end.visited, end.next, end.output));
+        prop_assert_eq!((came.state, came.visited_digest, came.next, came.output), (end.state, end.visited_digest, end.next, end.output));
         let restored = on.stored.restore(&graph, setup(&graph, Durability::Sync)).unwrap();
         prop_assert_eq!(restored.summary(), on.walker.summary());
     }

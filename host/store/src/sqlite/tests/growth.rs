@@ -13,9 +13,11 @@ use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Upkeep as _, Wanted};
 
 /// How the statements that a long run meets find their rows: by nothing less than this.
-const NARROW: [(&str, &str); 8] = [
+const NARROW: [(&str, &str); 10] = [
     ("HEAD", "(run=? AND namespace=?)"),
     ("CHECKPOINT_AT_SEQUENCE", "(run=? AND namespace=? AND sequence=?)"),
+    ("CHECKPOINT_AT_STEP_WITHIN", "(run=? AND namespace=? AND sequence>? AND sequence<?)"),
+    ("CHECKPOINTS_UP_TO", "(run=? AND namespace=? AND sequence<?)"),
     ("CHECKPOINTS_AFTER", "(run=? AND namespace=? AND sequence>?)"),
     ("VALUES_OF_CHECKPOINT", "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
     ("PLACED_VALUES_OF_CHANNEL", "(run=? AND namespace=? AND channel=? AND version>? AND version<?)"),
@@ -96,6 +98,32 @@ fn step_100_000_of_an_append_loop_writes_what_step_1_writes() {
     let all = Wanted { channel: "log", base: 0, version: 100_100 };
     assert_eq!(store.values("r", "", &[all]).unwrap().len(), 100_101);
     assert_eq!(store.checkpoint("r", "", At::Step(60_000)).unwrap().unwrap().sequence, 60_000);
+}
+
+#[test]
+fn a_step_is_found_without_the_others_and_no_values_are_read_beside_checkpoints() {
+    let cost = |steps: u64| {
+        let place = Place::new();
+        let store = place.store();
+        store.create_run(&run("r")).unwrap();
+        commit(&store, "r", &[checkpoint("r", 0, vec![whole("log", 0, "[]")])]);
+        commit(&store, "r", &(1..steps).map(step).collect::<Vec<_>>());
+        let before = instructions(&store);
+        let at = At::StepWithin { step: steps / 2, first: steps / 2, last: steps / 2 + 3 };
+        assert_eq!(store.checkpoint("r", "", at).unwrap().unwrap().sequence, steps / 2);
+        let found = instructions(&store);
+        assert_eq!(store.checkpoints_before("r", "", Some(steps / 2), 50).unwrap().len(), 50);
+        let back = instructions(&store);
+        assert_eq!(store.checkpoints_alone("r", "", Some(steps / 2), 50).unwrap().len(), 50);
+        let alone = instructions(&store);
+        assert_eq!(store.checkpoints("r", "", Some(steps / 2), 50).unwrap().len(), 50);
+        let with_values = instructions(&store);
+        assert!(alone - back < with_values - alone, "{} and {}", alone - back, with_values - alone);
+        (found - before, alone - found)
+    };
+    let (few, many) = (cost(1_000), cost(10_000));
+    assert!(few.0 > 10 && few.1 > 100 * 10, "{few:?}");
+    assert_eq!(few, many);
 }
 
 /// How many values have no place yet.

@@ -48,9 +48,17 @@ fn a_newer_schema_is_left_alone() {
 #[test]
 fn another_programs_database_is_left_alone() {
     let place = Place::new();
-    for (statement, application_id) in
-        [("CREATE TABLE notes (text)", 0), ("PRAGMA application_id = 77", 77), ("PRAGMA user_version = 3", 0)]
-    {
+    // More than a connection reads.
+    let many: Vec<_> = (0..200).map(|number| format!("CREATE TABLE notes{number} (text);")).collect();
+    let many = many.concat();
+    let many_of_77 = format!("PRAGMA application_id = 77; {many}");
+    for (statement, application_id) in [
+        ("CREATE TABLE notes (text)", 0),
+        ("PRAGMA application_id = 77", 77),
+        ("PRAGMA user_version = 3", 0),
+        (many.as_str(), 0),
+        (many_of_77.as_str(), 77),
+    ] {
         let file = place.0.path().join(format!("{application_id}-{}.db", statement.len()));
         Connection::open(&file).unwrap().execute_batch(statement).unwrap();
         let before = fs::read(&file).unwrap();

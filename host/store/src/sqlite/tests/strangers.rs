@@ -248,6 +248,20 @@ fn misplaced(file: &Path) -> Vec<PlaceError> {
 }
 
 #[test]
+fn a_schema_of_many_tables_is_told_from_a_damaged_file() {
+    let place = Place::new();
+    place.fill(1);
+    alter(
+        &place.file(),
+        &(0..200).map(|number| format!("CREATE TABLE more{number} (x);")).collect::<Vec<_>>().concat(),
+    );
+    for error in refused(&place.file()) {
+        let OpenError::Altered { what, .. } = error else { panic!("{error}") };
+        assert_eq!(what, "it has more tables and indexes than graph-host makes");
+    }
+}
+
+#[test]
 fn a_journal_is_not_applied() {
     let place = Place::new();
     place.fill(1);
@@ -340,6 +354,43 @@ fn links_and_pipes_are_not_followed() {
         assert!(fs::read(&elsewhere).unwrap() == before);
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         not_regular(&place.file());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_with_a_name_elsewhere_is_not_written() {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let place = Place::new();
+        place.fill(1);
+        let path = with_suffix(&place.file(), suffix);
+        let elsewhere = place.0.path().join("elsewhere");
+        if suffix.is_empty() {
+            fs::hard_link(&path, &elsewhere).unwrap();
+        } else {
+            fs::write(&elsewhere, "text").unwrap();
+            fs::hard_link(&elsewhere, &path).unwrap();
+        }
+        let before = fs::read(&elsewhere).unwrap();
+        for error in misplaced(&place.file()) {
+            assert_eq!(error, PlaceError::HardLink { file: path.clone() });
+            assert_eq!(error.code(), ErrorCode::Integrity);
+        }
+        assert!(fs::read(&elsewhere).unwrap() == before);
+    }
+}
+
+/// A maker that is killed leaves it under both names.
+#[test]
+#[cfg(unix)]
+fn a_database_may_keep_the_name_under_which_it_was_made() {
+    let place = Place::new();
+    place.fill(1);
+    let half = with_suffix(&place.file(), ".new-1-0");
+    for options in options() {
+        fs::hard_link(place.file(), &half).unwrap();
+        assert!(SqliteStore::open(&place.file(), options).unwrap().run("r").unwrap().is_some());
+        fs::remove_file(&half).unwrap();
     }
 }
 

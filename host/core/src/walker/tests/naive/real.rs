@@ -15,7 +15,7 @@ use crate::capability::Manifest;
 use crate::graph::Reducer;
 use crate::limits::RunLimits;
 use crate::node::{Category, Failure, Goto, Outcome};
-use crate::record::{Record, Standing, Status, ValueKind};
+use crate::record::{CheckpointPlace, Record, Standing, Status, ValueKind};
 use crate::time::Timestamp;
 use crate::walker::{
     Answers as GivenAnswers, Effect, Event, HandleError, Persist, PersistId, Restored, Resume, Setup,
@@ -160,7 +160,7 @@ impl<'g> Real<'g> {
             error: summary.error.map(|error| error.code.as_str().to_owned()),
             state,
             output: summary.output.as_deref().map(V::of),
-            visited: summary.visited,
+            visited: self.visited(),
             executions: summary.executions,
             steps: summary.steps,
             next: summary.next,
@@ -220,15 +220,28 @@ impl<'g> Real<'g> {
         self.stored.pending.insert(key, persist.record);
     }
 
+    /// The nodes visited, as the checkpoints name them.
+    fn visited(&self) -> Vec<String> {
+        let mut visited = Vec::new();
+        for persist in &self.stored.checkpoints {
+            let Record::Checkpoint(checkpoint) = &persist.record else { panic!("no checkpoint") };
+            visited.extend(checkpoint.visited.iter().cloned());
+        }
+        visited
+    }
+
     /// A walker that knows what was stored, and nothing else.
     fn restored(&self) -> Walker {
         let mut values = BTreeMap::<String, Vec<_>>::new();
         let mut standing = Standing::default();
-        let (mut visited, mut warnings, mut last) = (Vec::new(), Vec::new(), None);
+        let (mut warnings, mut warned, mut last) = (Vec::new(), None, None);
         for persist in &self.stored.checkpoints {
             let Record::Checkpoint(checkpoint) = &persist.record else { panic!("no checkpoint") };
             standing.follow(checkpoint);
-            visited.extend(checkpoint.visited.iter().cloned());
+            if !checkpoint.warnings.is_empty() {
+                let digest = persist.record.encode().unwrap().1;
+                warned = Some(CheckpointPlace { digest, sequence: checkpoint.sequence });
+            }
             warnings.extend(checkpoint.warnings.iter().cloned());
             for value in &persist.values {
                 let kept = values.entry(value.channel.clone()).or_default();
@@ -260,8 +273,8 @@ impl<'g> Real<'g> {
             answers,
             hooks,
             status,
-            visited,
             warnings,
+            warned,
         };
         let walker = Walker::restore(Arc::clone(&self.graph), self.setup.clone(), restored).unwrap();
         Walker { slice_length: slice_of(&self.graph), ..walker }

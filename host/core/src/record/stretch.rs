@@ -1,0 +1,339 @@
+//! Checkpoints that are read from a signed one backwards, and the channels and counts at one of them.
+//!
+//! A checkpoint names the digest of the one before it. So a reader that trusts one can trust every earlier one whose digest is the
+//! one named: nothing is read before its digest is known to be right, and the signature that counts is that of the checkpoint where
+//! the reading begins. [`ChainReader`] goes back in this way, one checkpoint at a time; [`Stretch`] goes back as far as the
+//! checkpoint that is whole, and assembles the channels and counts at the one that is wanted. Everything before that is checked by
+//! [`ChainVerifier`](super::ChainVerifier).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::accepted::{Accepted, follow};
+use super::body::{Record, RecordKind};
+use super::chain::ChainError;
+use super::checkpoint::{ChannelStamp, Checkpoint, CheckpointPlace, Source};
+use super::pruning::Pruning;
+use super::signed::{DecodeError, SignedRecord};
+use super::standing::Standing;
+use super::value::{ChannelValue, ValueKind};
+use crate::digest::Digest;
+use crate::trust::{KeyId, VerifyingKey};
+
+/// Reads checkpoints from a signed one backwards.
+#[derive(Clone, Debug)]
+pub struct ChainReader {
+    /// The first checkpoint that is left, where the host has removed those before.
+    begins: Option<(Digest, u64)>,
+    /// The number of the checkpoint that was read last.
+    at: u64,
+    /// The digest of the one before it.
+    parent: Option<Digest>,
+}
+
+/// What leads from a checkpoint to the ones before it. It is read several times as fast as all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct CheckpointLink {
+    /// Its number.
+    pub sequence: u64,
+    /// What made it.
+    pub source: Source,
+    /// Warnings that its superstep raised.
+    pub warnings: Vec<String>,
+    namespace: String,
+    #[serde(default)]
+    parent: Option<Digest>,
+    run: String,
+}
+
+impl CheckpointLink {
+    /// The checkpoint of the same run that this one has gone back to, if it has.
+    pub fn restored(&self) -> Option<CheckpointPlace> {
+        match self.source {
+            Source::Update { restored, .. } => restored,
+            _ => None,
+        }
+    }
+}
+
+impl ChainReader {
+    /// Reads the checkpoint to begin with. Its signature by `key` is what everything is trusted for that is read after it; without a
+    /// key, as with the records of another host, everything can be shown alone.
+    ///
+    /// `begins` says where the history begins if its beginning was removed.
+    pub fn from_signed(
+        record: &SignedRecord,
+        key: Option<&VerifyingKey>,
+        begins: Option<&Pruning>,
+    ) -> Result<(Self, Checkpoint), ChainError> {
+        let opened = if let Some(key) = key {
+            record.open(key)?
+        } else {
+            record.check_digest()?;
+            record.read_in_place()?
+        };
+        let begins = begins.map(|begins| (begins.first, begins.first_sequence));
+        let mut reader = Self { begins, at: record.sequence, parent: None };
+        let Record::Checkpoint(checkpoint) = opened else {
+            return Err(ChainError::NotACheckpoint { sequence: record.sequence });
+        };
+        reader.come_to(record, checkpoint.parent)?;
+        Ok((reader, *checkpoint))
+    }
+
+    /// Continues with the checkpoints before one that has been opened.
+    pub fn before(trusted: &Trusted, begins: Option<&Pruning>) -> Self {
+        let begins = begins.map(|begins| (begins.first, begins.first_sequence));
+        let (at, parent) = (trusted.checkpoint.sequence, trusted.checkpoint.parent);
+        let is_first = begins.is_some_and(|(_, first)| first >= at);
+        Self { begins, at, parent: parent.filter(|_| !is_first) }
+    }
+
+    /// Whether there is a checkpoint before the one that was read last.
+    pub const fn has_earlier(&self) -> bool {
+        self.parent.is_some()
+    }
+
+    /// The number of the checkpoint that was read last.
+    pub const fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Reads the checkpoint before.
+    pub fn earlier(&mut self, record: &SignedRecord) -> Result<Checkpoint, ChainError> {
+        self.check(record)?;
+        let Record::Checkpoint(checkpoint) = record.read_in_place()? else {
+            return Err(ChainError::NotACheckpoint { sequence: record.sequence });
+        };
+        self.come_to(record, checkpoint.parent)?;
+        Ok(*checkpoint)
+    }
+
+    /// The same where nothing but the way back is wanted.
+    pub fn earlier_link(&mut self, record: &SignedRecord) -> Result<CheckpointLink, ChainError> {
+        self.check(record)?;
+        let link = CheckpointLink::of(record)?;
+        self.come_to(record, link.parent)?;
+        Ok(link)
+    }
+
+    /// Continues at an earlier checkpoint that the one read last names: it is the next one to be read.
+    pub const fn go_to(&mut self, place: CheckpointPlace) {
+        self.parent = Some(place.digest);
+    }
+
+    /// The error of a history that lacks the checkpoint before the one that was read last.
+    pub const fn missing(&self) -> ChainError {
+        ChainError::Parent { sequence: self.at }
+    }
+
+    fn check(&self, record: &SignedRecord) -> Result<(), ChainError> {
+        let sequence = record.sequence;
+        if record.kind != RecordKind::Checkpoint {
+            return Err(ChainError::NotACheckpoint { sequence });
+        }
+        record.check_digest()?;
+        if self.parent != Some(record.digest) || sequence >= self.at {
+            return Err(self.missing());
+        }
+        Ok(())
+    }
+
+    fn come_to(&mut self, record: &SignedRecord, parent: Option<Digest>) -> Result<(), ChainError> {
+        (self.at, self.parent) = (record.sequence, parent);
+        if let Some((first, number)) = self.begins
+            && number >= record.sequence
+        {
+            self.parent = None;
+            if (first, number) != (record.digest, record.sequence) {
+                return Err(self.missing());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CheckpointLink {
+    /// What leads back from a checkpoint whose digest is known to be right.
+    fn of(record: &SignedRecord) -> Result<Self, DecodeError> {
+        let (kind, run, sequence) = (record.kind, record.run.clone(), record.sequence);
+        let link: Self = serde_json::from_str(&record.body).map_err(|error| DecodeError::Malformed {
+            kind,
+            run: run.clone(),
+            sequence,
+            reason: error.to_string(),
+        })?;
+        if (&link.run, &link.namespace, link.sequence) != (&record.run, &record.namespace, sequence) {
+            let found = format!("run {}, namespace `{}`, number {}", link.run, link.namespace, link.sequence);
+            return Err(DecodeError::Misplaced { kind, run, sequence, found });
+        }
+        Ok(link)
+    }
+}
+
+/// A checkpoint and the ones before it that it builds on, the newest first.
+#[derive(Clone, Debug)]
+pub struct Stretch<'p> {
+    reader: ChainReader,
+    begins: Option<&'p Pruning>,
+    target: Checkpoint,
+    digest: Digest,
+    /// The channels and counts at the target, as far as they have been found: the first that is found of each is the newest.
+    standing: Standing,
+    /// Channels that were gone by then.
+    gone: BTreeSet<String>,
+    warned: Option<CheckpointPlace>,
+    checkpoints: u64,
+    is_complete: bool,
+}
+
+/// A checkpoint that can be built on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trusted {
+    /// The checkpoint, made whole: with the stamps of all channels and the counts of all nodes.
+    pub checkpoint: Checkpoint,
+    /// Its record digest.
+    pub digest: Digest,
+    /// How many checkpoints were read and checked for it, itself included.
+    pub checkpoints: u64,
+    /// The number of the first of them.
+    pub first: u64,
+    /// The newest checkpoint up to here that raised warnings. What release 0.1.0 wrote does not say.
+    pub warned: Option<CheckpointPlace>,
+}
+
+impl<'p> Stretch<'p> {
+    /// Begins with the checkpoint that is wanted. Its signature is checked with the key; `begins` is as for
+    /// [`ChainReader::from_signed`].
+    pub fn up_to(
+        record: &SignedRecord,
+        key: Option<&VerifyingKey>,
+        begins: Option<&'p Pruning>,
+    ) -> Result<Self, ChainError> {
+        let (reader, target) = ChainReader::from_signed(record, key, begins)?;
+        let mut stretch = Self {
+            reader,
+            begins,
+            digest: record.digest,
+            standing: Standing::default(),
+            gone: BTreeSet::new(),
+            warned: None,
+            checkpoints: 0,
+            is_complete: false,
+            target: target.clone(),
+        };
+        stretch.add(target, record.digest)?;
+        Ok(stretch)
+    }
+
+    /// The checkpoint to be taken next is the one before this number; `None` once everything is known.
+    pub fn wants_below(&self) -> Option<u64> {
+        (!self.is_complete).then_some(self.reader.at)
+    }
+
+    /// Takes the checkpoint before the one that was taken last.
+    pub fn take(&mut self, record: &SignedRecord) -> Result<(), ChainError> {
+        let checkpoint = self.reader.earlier(record)?;
+        self.add(checkpoint, record.digest)
+    }
+
+    /// The error of a history that lacks the checkpoint that has to be taken next.
+    pub const fn missing(&self) -> ChainError {
+        self.reader.missing()
+    }
+
+    fn add(&mut self, checkpoint: Checkpoint, digest: Digest) -> Result<(), ChainError> {
+        let sequence = checkpoint.sequence;
+        self.checkpoints += 1;
+        if self.warned.is_none() && !checkpoint.warnings.is_empty() {
+            self.warned = Some(CheckpointPlace { digest, sequence });
+        }
+        let whole = self.target.delta.map_or(sequence, |delta| delta.whole);
+        let begin = self.begins.filter(|begins| begins.first_sequence == sequence);
+        if let Some(standing) = begin.and_then(|begins| begins.standing.clone()) {
+            self.take_older(standing);
+            self.is_complete = true;
+        } else if checkpoint.is_whole() {
+            self.warned = self.warned.or(checkpoint.warned);
+            self.is_complete = true;
+            let Checkpoint { cached, channels, executions, visits, .. } = checkpoint;
+            self.take_older(Standing { cached, channels, executions, visits });
+        } else if sequence <= whole || !self.reader.has_earlier() {
+            return Err(ChainError::Delta { sequence });
+        } else {
+            let Checkpoint { cached, channels, executions, visits, gone, .. } = checkpoint;
+            for channel in gone {
+                if !self.standing.channels.contains_key(&channel) {
+                    self.gone.insert(channel);
+                }
+            }
+            self.take_older(Standing { cached, channels, executions, visits });
+        }
+        Ok(())
+    }
+
+    /// Takes what stood before: what is known already is newer.
+    fn take_older(&mut self, older: Standing) {
+        fn add<T>(known: &mut BTreeMap<String, T>, older: BTreeMap<String, T>) {
+            for (name, value) in older {
+                known.entry(name).or_insert(value);
+            }
+        }
+        let Standing { cached, mut channels, executions, visits } = older;
+        channels.retain(|channel, _| !self.gone.contains(channel));
+        add(&mut self.standing.channels, channels);
+        add(&mut self.standing.cached, cached);
+        add(&mut self.standing.executions, executions);
+        add(&mut self.standing.visits, visits);
+    }
+
+    /// The checkpoint that is wanted, checked and made whole, once [`Self::wants_below`] wants no more.
+    pub fn finish(self) -> Result<Trusted, ChainError> {
+        let Self { reader, mut target, digest, standing, checkpoints, is_complete, warned, .. } = self;
+        if !is_complete {
+            return Err(reader.missing());
+        }
+        let sequence = target.sequence;
+        if target.state.is_some_and(|state| state != standing.tree().digest()) {
+            return Err(ChainError::State { sequence });
+        }
+        standing.complete(&mut target);
+        if target.result_digest() != target.result {
+            return Err(ChainError::Result { sequence });
+        }
+        Ok(Trusted { checkpoint: target, digest, checkpoints, first: reader.at, warned })
+    }
+}
+
+impl Checkpoint {
+    /// Checks the values of its channels, each with the segments that add to it, against where it says they stand. Its maps
+    /// have to be whole.
+    pub fn check_values(&self, values: &[ChannelValue]) -> Result<(), ChainError> {
+        let mut stand: BTreeMap<&str, ChannelStamp> = BTreeMap::new();
+        for value in values {
+            let before = stand.get(value.channel.as_str());
+            let base = match (value.kind, before) {
+                (ValueKind::Segment, Some(before)) => before.base,
+                _ => value.version,
+            };
+            let digest = value.digest(before.map(|before| &before.digest));
+            stand.insert(&value.channel, ChannelStamp { base, digest, version: value.version });
+        }
+        match self.channels.iter().find(|(channel, stamp)| stand.get(channel.as_str()) != Some(stamp)) {
+            Some((channel, _)) => {
+                Err(ChainError::Value { sequence: self.sequence, channel: channel.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Checks what was accepted under it and is in no checkpoint yet: each change has to be accepted by the key and to continue
+    /// from what the run was pinned to before.
+    pub fn check_accepted(&self, accepted: &[Accepted], key: KeyId) -> Result<(), ChainError> {
+        match follow(self.pins, accepted, key) {
+            Some(_) => Ok(()),
+            None => Err(ChainError::Pins { sequence: self.sequence }),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Room in the write-ahead log.
+//!
+//! A commit that makes the log longer also changes the length of the file, and on many file systems that has to reach the disk as
+//! well: it takes two to four times as long as a commit that overwrites what is there. SQLite begins each log with an empty
+//! file, so that every commit of a short run would be of the first kind. A log may end in zeros: they are no frame, and a
+//! recovery ends where they begin.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::beside;
+
+/// At which durable commits of a process the log is extended, and to what length in bytes. The last length is what a log grows to
+/// before SQLite begins it anew (1,000 pages).
+const ROOM: [(u32, u64); 2] = [(2, 512 << 10), (16, 4_200 << 10)];
+
+/// Makes the log longer before commits need it.
+#[derive(Debug)]
+pub(super) struct LogRoom {
+    log: PathBuf,
+    /// How many commits of this process have waited for the disk.
+    durable: u32,
+}
+
+impl LogRoom {
+    /// Room in the log of a database.
+    pub(super) fn of(database: &Path) -> Self {
+        Self { log: beside::with_suffix(database, "-wal"), durable: 0 }
+    }
+
+    /// A transaction that will wait for the disk is about to commit: nobody else writes to the log. A process that waits for the
+    /// disk once only does not pay for the room.
+    pub(super) fn prepare(&mut self) {
+        self.durable = self.durable.saturating_add(1);
+        if let Some((_, bytes)) = ROOM.iter().find(|(commits, _)| *commits == self.durable) {
+            // Without the room, commits take longer, and that is all.
+            let _ = extend(&self.log, *bytes);
+        }
+    }
+}
+
+/// Fills a log with zeros up to a length.
+fn extend(log: &Path, length: u64) -> io::Result<()> {
+    let found = fs::symlink_metadata(log)?;
+    let missing = usize::try_from(length.saturating_sub(found.len())).unwrap_or(0);
+    if !found.is_file() || missing == 0 {
+        return Ok(());
+    }
+    OpenOptions::new().append(true).open(log)?.write_all(&vec![0; missing])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::conformance::sample;
+    use crate::{CheckpointStore as _, Options, RunUpdate, SqliteStore, Synchronous};
+
+    /// The length of the log after each of `count` commits, and the number of checkpoints that another connection reads.
+    fn commits(count: u64, synchronous: Synchronous) -> (Vec<u64>, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs.db");
+        let store = SqliteStore::open(&file, Options::default()).unwrap();
+        store.create_run(&sample::run("r")).unwrap();
+        let log = beside::with_suffix(&file, "-wal");
+        let mut lengths = Vec::new();
+        for number in 0..count {
+            let batch = [sample::checkpoint("r", number, vec![sample::whole("c", number, "1")])];
+            store.commit("r", &batch, &RunUpdate::default(), synchronous).unwrap();
+            lengths.push(fs::metadata(&log).unwrap().len());
+        }
+        // A copy is what a kill leaves: its log is recovered.
+        let copy = folder.path().join("copy.db");
+        fs::copy(&file, &copy).unwrap();
+        fs::copy(&log, beside::with_suffix(&copy, "-wal")).unwrap();
+        let found = SqliteStore::open(&copy, Options::default()).unwrap();
+        (lengths, found.checkpoints("r", "", None, 1_000).unwrap().len())
+    }
+
+    #[test]
+    fn durable_commits_after_the_first_one_do_not_make_the_log_longer() {
+        let (lengths, found) = commits(40, Synchronous::Full);
+        assert_eq!(found, 40);
+        let changes = lengths.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        // At the second commit and at the sixteenth.
+        assert!(changes <= 2, "{lengths:?}");
+        assert_eq!(lengths.last(), Some(&(4_200 << 10)));
+    }
+
+    #[test]
+    fn a_process_that_does_not_wait_for_the_disk_needs_no_room() {
+        let (lengths, found) = commits(40, Synchronous::Normal);
+        assert_eq!(found, 40);
+        assert!(lengths.iter().all(|length| *length < 512 << 10), "{lengths:?}");
+    }
+
+    #[test]
+    fn only_a_file_is_extended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        fs::write(&file, "x").unwrap();
+        let link = folder.path().join("b");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        extend(&link, 100).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"x");
+        extend(&file, 3).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"x\0\0");
+        extend(&file, 2).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"x\0\0");
+        assert!(extend(&folder.path().join("none"), 3).is_err());
+    }
+}
