@@ -48,6 +48,14 @@ impl Stored {
         stored
     }
 
+    /// As [`Self::by`], with every store brought up to date.
+    fn up_to_date(release: &Path) -> Self {
+        let stored = Self::by(release);
+        let (document, code) = migrate(&stored, &[]);
+        assert_eq!((code, state_of(&document, "files")), (0, "migrated"), "{document}");
+        stored
+    }
+
     /// What a user does whose state was moved here: the one place for it.
     fn adopt(&self) {
         let adopted = self.run(&["runs", "adopt"]);
@@ -134,7 +142,7 @@ fn archives_of_older_releases_are_imported() {
         // A later version of the format is refused, with what to do.
         let path = stored.place.path("project/completed.run.jsonl");
         let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replacen("\"version\":2", "\"version\":3", 1)).unwrap();
+        fs::write(&path, text.replacen("\"version\":2", "\"version\":9", 1)).unwrap();
         let refused = stored.run(&["runs", "import", "completed.run.jsonl"]);
         assert_eq!(refused.code, 3, "{}", refused.stderr);
         assert!(refused.stderr.contains("read it with the version of graph-host"), "{}", refused.stderr);
@@ -209,9 +217,15 @@ fn what_else_older_releases_have_stored_is_read() {
         assert!(pull.stderr.contains("there is no `oci-layout`"), "{}", pull.stderr);
         stored.ok(&["verify", "../home/installed/tools/t/hello.wasm", "--id", "t/hello"]);
         let before = fs::read(stored.place.path("project/.ai/state/knowledge.db")).unwrap();
-        assert_eq!(migrate(&stored, &["--check"]).1, 0);
+        assert_eq!(state_of(&migrate(&stored, &["--check"]).0, "knowledge"), "current");
         assert_eq!(fs::read(stored.place.path("project/.ai/state/knowledge.db")).unwrap(), before);
     }
+}
+
+/// What `migrate` says of a format.
+fn state_of<'d>(document: &'d Value, format: &str) -> &'d str {
+    let files = document["files"].as_array().unwrap();
+    files.iter().find(|file| file["format"] == format).unwrap()["state"].as_str().unwrap()
 }
 
 fn migrate(stored: &Stored, more: &[&str]) -> (Value, i32) {
@@ -241,7 +255,15 @@ fn a_check_writes_nothing() {
         let before = state(&stored.place.path(""));
         assert!(before.contains_key(&stored.place.path("project/.ai/state/runs.db-wal")));
         let (document, code) = migrate(&stored, &["--check"]);
-        assert_eq!(code, 0, "{document}");
+        assert_eq!(code, 5, "{document}");
+        let older: Vec<_> = document["files"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|file| file["state"] != "current")
+            .map(|file| (file["format"].as_str().unwrap(), file["state"].as_str().unwrap()))
+            .collect();
+        assert_eq!(older, [("files", "older")]);
         let formats: Vec<_> = document["files"]
             .as_array()
             .unwrap()
@@ -276,7 +298,7 @@ fn before_version(stored: &Stored, version: u32) -> i32 {
 fn newer_files_are_named_and_refused() {
     let release = releases().pop().unwrap();
     let check = |change: &dyn Fn(&Stored), format: &str| {
-        let stored = Stored::by(&release);
+        let stored = Stored::up_to_date(&release);
         change(&stored);
         let before = state(&stored.place.path(""));
         for more in [&["--check"][..], &[]] {
@@ -322,7 +344,7 @@ fn newer_files_are_named_and_refused() {
     };
     let stored = check(
         &|stored: &Stored| {
-            fs::write(stored.place.path("project/.ai/state/files/format"), "graph-host/files 2\n").unwrap();
+            fs::write(stored.place.path("project/.ai/state/files/format"), "graph-host/files 9\n").unwrap();
         },
         "files",
     );
@@ -370,7 +392,7 @@ fn what_cannot_be_read_is_named_and_left_alone() {
             if wrong == "link" && !is_database {
                 continue;
             }
-            let stored = Stored::by(&release);
+            let stored = Stored::up_to_date(&release);
             let path = stored.place.path(file);
             if path.exists() {
                 fs::rename(&path, stored.place.path("moved")).unwrap();

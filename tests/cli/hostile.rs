@@ -12,6 +12,7 @@ mod offer;
 #[cfg(target_os = "linux")]
 mod outside;
 mod registry;
+mod rows;
 mod shown;
 mod signing;
 mod table;

@@ -16,13 +16,17 @@ const LOOP: &str = "start: a\nmax_steps: 100000\nchannels: { log: { reducer: app
 const SLACK: u64 = 16 << 20;
 
 /// The commands that go through a whole history.
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 13] = [
     &["runs", "list"],
     &["runs", "list", "--json"],
     &["runs", "show", "r"],
     &["runs", "show", "r", "--json"],
     &["runs", "history", "r"],
     &["runs", "history", "r", "--json"],
+    &["runs", "state", "r"],
+    &["runs", "state", "r", "--json"],
+    &["runs", "state", "r", "--at", "step:50"],
+    &["runs", "state", "r", "--at", "node:a"],
     &["runs", "verify", "r"],
     &["runs", "events", "r", "--stream", "events"],
     &["runs", "export", "r", "--output", "run.jsonl"],
@@ -85,6 +89,47 @@ fn no_command_takes_memory_for_a_whole_history() {
             );
         }
     }
+}
+
+/// Changes the text of a checkpoint in the database.
+fn damage(place: &Place, sequence: u64) {
+    let script = "import sqlite3, sys\ncon = sqlite3.connect(sys.argv[1])\n\
+                  con.execute(\"UPDATE checkpoints SET body = replace(body, '\\\"fuel\\\":', '\\\"fuel\\\": ') WHERE sequence = ?\", \
+                  [int(sys.argv[2])])\ncon.commit()\ncon.close()";
+    let file = place.path(".ai/state/runs.db");
+    let changed = Command::new("python3").args(["-c", script]).arg(file).arg(sequence.to_string()).status();
+    assert!(changed.unwrap().success());
+}
+
+#[test]
+fn a_resume_says_what_it_has_checked_and_verify_checks_the_rest() {
+    let place = place(700, "sqlite");
+    let (document, code) = place.json(&["resume", "r", "--max-steps", "701"]);
+    assert_eq!(code, 7, "{document}");
+    assert_eq!(document["visited"].as_array().unwrap().len(), 701);
+    let checked = |member: &str| document["checked"][member].as_u64().unwrap();
+    assert_eq!((checked("last"), checked("child_runs"), checked("records")), (700, 0, 1));
+    assert_eq!(checked("checkpoints"), 701 - checked("first"));
+    assert!(checked("first") > 600, "{document}");
+    damage(&place, 5);
+    let told = place.run(&["resume", "r", "--max-steps", "702"]);
+    assert_eq!(told.code, 7, "{}", told.shown());
+    assert!(told.stderr.contains("; for the whole history: graph-host runs verify r"), "{}", told.shown());
+    let (state, code) = place.json(&["runs", "state", "r", "--at", "step:702"]);
+    assert_eq!((code, &state["state"]["n"]), (0, &serde_json::json!(702)));
+    assert!(state["visited"].is_null(), "{}", state["visited"]);
+    for command in ["runs verify r", "runs state r --at step:5", "runs show r", "runs history r"] {
+        let ran = place.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(ran.code, 8, "{command}: {}", ran.shown());
+    }
+    // What is before the damage is shown.
+    let (history, _) = place.json(&["runs", "history", "r"]);
+    assert_eq!(history["checkpoints"].as_array().unwrap().len(), 5);
+    assert_eq!(history["error"]["code"], "integrity");
+    // What the newest checkpoint builds on is looked at, and so is the newest one.
+    damage(&place, 702);
+    let refused = place.run(&["resume", "r", "--max-steps", "703"]);
+    assert_eq!(refused.code, 8, "{}", refused.shown());
 }
 
 #[test]

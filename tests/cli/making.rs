@@ -1,12 +1,14 @@
 //! Beginning something, looking at its shape, and looking after the place that it runs in.
 
 use std::io::Read as _;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use graph_host::guest_build::Toolchain;
 use serde_json::json;
 
-use crate::place::Place;
+use crate::place::{Place, kit};
 
 #[test]
 fn a_new_graph_is_valid_runs_and_passes_its_case() {
@@ -52,6 +54,48 @@ fn a_new_node_has_all_that_it_is_built_with() {
     assert!(!place.path("other/graph-host").exists());
     assert_eq!(place.run(&["new", "node", "third", "--sdk", "greet/src"]).code, 2);
     assert!(!place.path("third").exists());
+}
+
+/// The commands that `new node` prints, in a folder that is in another workspace.
+#[test]
+#[cfg(unix)]
+fn a_new_node_is_built_as_it_says() {
+    let place = Place::new();
+    place.write("Cargo.toml", "[workspace]\nmembers = ['nodes/*']\n");
+    let (made, code) = place.json(&["new", "node", "greet", "--dir", "nodes"]);
+    assert_eq!(code, 0, "{made}");
+    // What cargo says of the crate takes no toolchain for guests.
+    let metadata = std::process::Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path", "nodes/greet/Cargo.toml"])
+        .current_dir(place.path("."))
+        .output()
+        .unwrap();
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    // A toolchain that has built the crate already: to build it takes a minute, and a toolchain for guests.
+    let mut path = std::env::var_os("PATH").unwrap();
+    if std::env::var_os("FULL").is_none() || Toolchain::detect().is_err() {
+        let toolchain = place.path("toolchain");
+        for file in ["wasm32-unknown-unknown/lib/libcore-0.rlib", "here/bin/wasm-component-ld"] {
+            let file = toolchain.join("sysroot/lib/rustlib").join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        for program in ["cargo", "rustc"] {
+            let from =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/crash/toolchain").join(program);
+            std::fs::copy(from, toolchain.join(program)).unwrap();
+        }
+        std::fs::copy(kit("testkit"), place.path(".ai/tools/t/greet.wasm")).unwrap();
+        path = std::env::join_paths(std::iter::once(toolchain).chain(std::env::split_paths(&path))).unwrap();
+    }
+    for command in made["next"].as_array().unwrap() {
+        let words: Vec<_> =
+            command.as_str().unwrap().split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
+        let ran = place.ran(&place.command(&words).env("PATH", &path).output().unwrap());
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.shown());
+    }
+    let (shown, code) = place.json(&["inspect", "me/greet"]);
+    assert_eq!((code, &shown["signer"]["name"]), (0, &json!("me")), "{shown}");
 }
 
 const SHAPE: &str = r"start: [a, b]

@@ -190,10 +190,10 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
         there.write("foreign.jsonl", foreign);
         exits(&there.run(&["runs", "import", "foreign.jsonl"]), 3);
     }
-    there.write("newer.jsonl", &lines.join("\n").replacen("\"version\":2", "\"version\":3", 1));
+    there.write("newer.jsonl", &lines.join("\n").replacen("\"version\":3", "\"version\":4", 1));
     let newer = there.run(&["runs", "import", "newer.jsonl"]);
     exits(&newer, 3);
-    assert!(newer.stderr.contains("version 3"), "{}", newer.shown());
+    assert!(newer.stderr.contains("version 4"), "{}", newer.shown());
     exits(&there.run(&["runs", "import", "nothing.jsonl"]), 9);
     exits(&there.run(&["runs", "import", "."]), 2);
 }

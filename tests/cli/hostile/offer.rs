@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::fixture::{Fixture, generated};
 use super::signing;
 use super::watch::{self, Bounds, Ended};
-use super::{beside, registry, shown};
+use super::{beside, registry, rows, shown};
 use crate::place::Place;
 use crate::server::{Answer, Server};
 
@@ -201,6 +201,8 @@ impl<'f> Scene<'f> {
                 std::fs::hard_link(self.place.path(target), &file).unwrap();
             } else if text("fifo").is_some() {
                 assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+            } else if let Some(table) = text("repeat_rows") {
+                rows::repeat(&file, table, edit["levels"].as_u64().unwrap());
             } else if let Some(size) = edit.get("grow").and_then(Value::as_u64) {
                 std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(size).unwrap();
             } else if let Some(size) = edit.get("size").and_then(Value::as_u64) {
