@@ -18,6 +18,10 @@ const WRITING: [&str; 5] = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFI
 /// The folders of a scene that a host may write: the user's space, temporary files, what the manifest grants.
 const WRITABLE: [&str; 3] = ["home", "tmp", "granted"];
 
+/// How much longer than without `strace` a command may take, which stops at each of the calls: some fixtures look for
+/// thousands of files. How long they take by themselves is measured without it.
+const SLOWER: u32 = 4;
+
 /// The topics that are about what a folder holds: all of their fixtures are looked at.
 pub(crate) const TOPICS: [&str; 8] =
     ["artifacts", "files", "formats", "projects", "reach", "registry", "spaces", "stores"];
@@ -30,7 +34,9 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let logs = tempfile::tempdir().unwrap();
     let command = traced(&scene.command(&words), logs.path());
-    let ended = super::beside::during(&scene, || watch::within(command, &scene.bounds()));
+    let bounds = scene.bounds();
+    let bounds = watch::Bounds { time: bounds.time * SLOWER, ..bounds };
+    let ended = super::beside::during(&scene, || watch::within(command, &bounds));
     *taken = Taken::of(&ended);
     let root = scene.place.path("").canonicalize().unwrap();
     let mut opened = 0;
@@ -51,9 +57,10 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
         return Err(format!("strace has told nothing: {}", ended.stderr));
     }
     let own = fixture.expect.get("exit").and_then(serde_json::Value::as_i64);
-    // Under strace a fixture may come to its deadline first.
+    // A limit of the run's own time may be reached first.
     if ended.code.is_none() || (own == Some(0)) != (ended.code == Some(0)) {
-        return Err(format!("it ended with {:?}: {}", ended.code, ended.stderr));
+        let why = ended.stopped.as_deref().unwrap_or_default();
+        return Err(format!("it ended with {:?}, signal {:?}: {why}\n{}", ended.code, ended.signal, ended.stderr));
     }
     Ok(())
 }
