@@ -5,6 +5,8 @@
 mod cache;
 #[path = "overhead/durable.rs"]
 mod durable;
+#[path = "overhead/floors.rs"]
+mod floors;
 #[path = "overhead/growth.rs"]
 mod growth;
 
@@ -29,7 +31,7 @@ use graph_engine::bare::BareCall;
 use graph_engine::{Call, Engine, EngineConfig, PreparedNode};
 use graph_host::driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
 use graph_store::conformance::sample;
-use graph_store::{CheckpointStore, MemoryStore, NewRun};
+use graph_store::{CheckpointStore, NewRun};
 use serde_json::{Value, json};
 use wait4::Wait4 as _;
 
@@ -55,10 +57,8 @@ fn main() -> Result<()> {
         if wanted("calls") {
             calls(&node, &mut table).await?;
         }
-        if wanted("memory") {
-            memory(&node, &mut table).await?;
-        }
-        if wanted("sqlite") {
+        floors::measure(&node, folder.path(), wanted, &mut table).await?;
+        if wanted("durable") {
             durable::measure(&node, folder.path(), &mut table).await?;
         }
         if wanted("growth") {
@@ -139,16 +139,14 @@ async fn calls(node: &PreparedNode, table: &mut Table) -> Result<()> {
         pair.ours.push(start.elapsed() / CALLS);
     }
 
-    table.row("a node call, 1 KB in and out", "bare wasmtime call", &pair, Some(1.5));
+    table.row("a node call, 1 KB in and out", "bare wasmtime call", &pair, Some(1.1));
     Ok(())
 }
 
 /// A graph of one node that is entered again and again.
 fn loop_graph(durability: &str, steps: u32) -> Result<Arc<Graph>> {
-    let text = format!(
+    read(&format!(
         r#"
-tool_type: graph
-config:
   start: echo
   max_steps: {steps}
   max_total_steps: {steps}
@@ -161,7 +159,12 @@ config:
       next: echo
 "#,
         params = params()
-    );
+    ))
+}
+
+/// A graph with this `config`.
+fn read(config: &str) -> Result<Arc<Graph>> {
+    let text = format!("tool_type: graph\nconfig:\n{config}");
     let loaded =
         document::load("bench.yaml", &text, "bench").map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
     Ok(Arc::new(loaded.graph))
@@ -171,6 +174,8 @@ config:
 struct Executor {
     node: PreparedNode,
     bare: Option<Arc<durable::BareCommits>>,
+    /// Whether attempts are over sooner than another thread could take them up.
+    is_brief: bool,
 }
 
 impl std::fmt::Debug for Executor {
@@ -205,7 +210,7 @@ impl TaskExecutor for Executor {
     }
 
     fn is_brief(&self, _: &TaskSpec) -> bool {
-        true
+        self.is_brief
     }
 
     fn parallelism(&self) -> usize {
@@ -241,7 +246,7 @@ async fn supersteps(
     writing: Writing,
     steps: u32,
 ) -> Result<Duration> {
-    let executor = Executor { node: node.clone(), bare: None };
+    let executor = Executor { node: node.clone(), bare: None, is_brief: true };
     supersteps_by(executor, store, run, durability, writing, steps).await
 }
 
@@ -274,74 +279,51 @@ async fn supersteps_by(
     Ok(took / steps)
 }
 
-/// A superstep with the memory store, its signature included, over the bare call.
-async fn memory(node: &PreparedNode, table: &mut Table) -> Result<()> {
-    for (what, durability, limit) in [
-        ("a superstep, memory store, signed", "sync", Some(5.0)),
-        ("the same, one signature at the end", "exit", None),
-    ] {
+/// A whole warm `graph-host run` of one node, over a process that does nothing, and the most memory that it took.
+fn process(root: &Path, folder: &Path, table: &mut Table) -> Result<()> {
+    let graph = folder.join("one.yaml");
+    std::fs::write(
+        &graph,
+        "tool_type: graph\nconfig:\n  start: a\n  nodes:\n    a: { action: { item_id: examples/testkit, params: { op: echo, value: 1 } } }\n",
+    )?;
+    let caps = folder.join("caps.yaml");
+    std::fs::write(&caps, "dispatch: [execute.tool.examples.testkit]\n")?;
+    for (store, wanted) in [("sqlite", 12), ("memory", 9)] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_graph-host"));
+        run.arg("run").arg(&graph).arg("--caps").arg(&caps);
+        run.arg("--trust").arg(root.join("examples/trust.yaml"));
+        run.arg("--items").arg(root.join("examples/nodes/.ai/tools")).args(["--json", "--store", store]);
+        run.current_dir(folder).env("GRAPH_HOST_HOME", folder.join("home"));
+        let mut nothing = Command::new(env!("CARGO_BIN_EXE_graph-host"));
+        nothing.arg("--version");
         let mut pair = Pair::default();
-        let bare = BareCall::new(node, activation(), params().to_string(), &TaskLimits::DEFAULT);
-        for round in 0..ROUNDS {
-            let start = Instant::now();
-            for _ in 0..STEPS {
-                bare.call().await.map_err(|error| anyhow::anyhow!("{error:?}"))?;
-            }
-            pair.base.push(start.elapsed() / STEPS);
-            let store = Arc::new(MemoryStore::new());
-            pair.ours.push(
-                supersteps(node, store, &format!("r{round}"), durability, Writing::Inline, STEPS).await?,
-            );
+        let mut memory = 0;
+        // The first one compiles the component.
+        timed(&mut run)?;
+        for _ in 0..20 {
+            pair.base.push(timed(&mut nothing)?.0);
+            let (time, most) = timed(&mut run)?;
+            pair.ours.push(time);
+            memory = most.max(memory);
         }
-        table.row(what, "bare wasmtime call", &pair, limit);
+        let what = format!("a warm process with one node, {store}");
+        table.timed(&what, "a process that prints its version", &pair, Duration::from_millis(wanted));
+        table.notes.push(format!("{what}: at most {:.1} MiB of memory; wanted: 24", mebibytes(memory)));
     }
     Ok(())
 }
 
-/// A whole warm `graph-host run` of three nodes, and the most memory it took.
-fn process(root: &Path, folder: &Path, table: &mut Table) -> Result<()> {
-    let graph = folder.join("three.yaml");
-    std::fs::write(
-        &graph,
-        "tool_type: graph\nconfig:\n  start: a\n  durability: exit\n  nodes:\n    a: { action: { item_id: examples/testkit, params: { op: echo, value: 1 } }, next: b }\n    b: { action: { item_id: examples/testkit, params: { op: echo, value: 2 } }, next: c }\n    c: { action: { item_id: examples/testkit, params: { op: echo, value: 3 } } }\n",
-    )?;
-    let caps = folder.join("caps.yaml");
-    std::fs::write(&caps, "dispatch: [execute.tool.examples.testkit]\n")?;
-    let run = || -> Result<(Duration, u64)> {
-        let start = Instant::now();
-        let ended = Command::new(env!("CARGO_BIN_EXE_graph-host"))
-            .arg("run")
-            .arg(&graph)
-            .arg("--caps")
-            .arg(&caps)
-            .arg("--trust")
-            .arg(root.join("examples/trust.yaml"))
-            .arg("--items")
-            .arg(root.join("examples/nodes/.ai/tools"))
-            .arg("--json")
-            .current_dir(folder)
-            .env("GRAPH_HOST_HOME", folder.join("home"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?
-            .wait4()?;
-        let time = start.elapsed();
-        ensure!(ended.status.success(), "graph-host run ended with {}", ended.status);
-        Ok((time, ended.rusage.maxrss))
-    };
-    let (_, mut memory) = run()?;
-    let mut times = Vec::new();
-    for _ in 0..20 {
-        let (time, most) = run()?;
-        times.push(time);
-        memory = memory.max(most);
-    }
-    table.notes.push(format!(
-        "a whole warm `graph-host run` of three nodes, durability exit: {:.1} ms; the most memory of any: {} MiB",
-        median(&mut times).as_secs_f64() * 1e3,
-        memory >> 20
-    ));
-    Ok(())
+/// How long a command takes, and the most memory that was resident, in bytes.
+fn timed(command: &mut Command) -> Result<(Duration, u64)> {
+    let start = Instant::now();
+    let ended = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?.wait4()?;
+    let time = start.elapsed();
+    ensure!(ended.status.success(), "{command:?} ended with {}", ended.status);
+    Ok((time, ended.rusage.maxrss))
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    Duration::from_micros(bytes).as_secs_f64() * 1e6 / f64::from(1 << 20)
 }
 
 /// The times of one side and the other.
@@ -382,8 +364,16 @@ impl Table {
             over.to_owned(),
             micros(base),
             format!("{ratio:.2}"),
-            limit.map(|limit| format!("at most {limit:.1}")).unwrap_or_default(),
+            limit.map(|limit| format!("at most {limit:.2}")).unwrap_or_default(),
         ]);
+    }
+
+    /// A row whose ratio is to be large.
+    fn speed_up(&mut self, what: &str, over: &str, pair: &Pair, wanted: f64) {
+        self.row(what, over, pair, None);
+        if let Some([.., limit]) = self.rows.last_mut() {
+            *limit = format!("at least {wanted:.1}");
+        }
     }
 
     /// A row whose time is wanted, not its ratio.

@@ -34,4 +34,13 @@ impl BareDatabase {
     pub fn commit(&self, bytes: &[u8]) -> rusqlite::Result<()> {
         self.connection.prepare_cached("INSERT INTO log (bytes) VALUES (?1)")?.execute([bytes]).map(drop)
     }
+
+    /// Commits rows with these bytes in one transaction.
+    pub fn commit_batch(&self, bytes: &[u8], rows: u32) -> rusqlite::Result<()> {
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        for _ in 0..rows {
+            self.commit(bytes)?;
+        }
+        self.connection.execute_batch("COMMIT")
+    }
 }

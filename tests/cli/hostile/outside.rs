@@ -60,7 +60,10 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
     // A limit of the run's own time may be reached first.
     if ended.code.is_none() || (own == Some(0)) != (ended.code == Some(0)) {
         let why = ended.stopped.as_deref().unwrap_or_default();
-        return Err(format!("it ended with {:?}, signal {:?}: {why}\n{}", ended.code, ended.signal, ended.stderr));
+        return Err(format!(
+            "it ended with {:?}, signal {:?}: {why}\n{}",
+            ended.code, ended.signal, ended.stderr
+        ));
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
             }
             pair.base.push(start.elapsed() / DURABLE_STEPS);
             floor.base.extend(pair.base.last());
-            let executor = Executor { node: node.clone(), bare: Some(Arc::clone(&bare)) };
+            let executor = Executor { node: node.clone(), bare: Some(Arc::clone(&bare)), is_brief: true };
             let memory = Arc::new(MemoryStore::new());
             let run = format!("floor{round}");
             floor
@@ -77,7 +77,7 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
 }
 
 /// The bytes that one superstep of the loop stores.
-async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
+pub(super) async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
     let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
     supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline, STEPS).await?;
     let records = store.checkpoints("bytes", "", Some(u64::from(STEPS) / 2), 1)?;

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use graph_core::document;
 use graph_core::graph::Graph;
 use graph_core::node::{Goto, Outcome};
 use graph_core::time::Timestamp;
@@ -20,7 +19,7 @@ use graph_store::conformance::sample;
 use graph_store::{CheckpointStore, MemoryStore, NewRun, Options, SqliteStore};
 use serde_json::{Map, Value, json};
 
-use super::{Pair, Table, setup};
+use super::{Pair, Table, read, setup};
 
 /// Supersteps that are measured around a place in a run.
 const WINDOW: usize = 500;
@@ -41,16 +40,9 @@ pub(super) async fn measure(folder: &Path, table: &mut Table) -> Result<()> {
     walker_alone(table)
 }
 
-fn load(config: &str) -> Result<Arc<Graph>> {
-    let text = format!("tool_type: graph\nconfig:\n{config}");
-    let loaded =
-        document::load("bench.yaml", &text, "bench").map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
-    Ok(Arc::new(loaded.graph))
-}
-
 /// One node that appends an element and is entered again.
 fn append_loop(durability: &str, steps: usize) -> Result<Arc<Graph>> {
-    load(&format!(
+    read(&format!(
         r#"
   start: add
   max_steps: {steps}
@@ -177,7 +169,7 @@ fn walker_alone(table: &mut Table) -> Result<()> {
         let graph = append_loop("exit", steps)?;
         one.push(walk(&graph, |_| Outcome::Result(json!(1)))? / u32::try_from(steps)?);
         let rounds = 20;
-        let graph = load(&format!(
+        let graph = read(&format!(
             r"
   start: spread
   max_steps: {most}
