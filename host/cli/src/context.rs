@@ -1,6 +1,7 @@
 //! What every command has at hand.
 
 use graph_core::time::Timestamp;
+use graph_driver::{Clock as _, SystemClock};
 use graph_engine::Compiler;
 
 use crate::error::{Error, Result};
@@ -45,6 +46,5 @@ impl Context {
 
 /// The wall clock.
 pub fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    SystemClock.now()
 }

@@ -17,13 +17,13 @@ use graph_core::time::Timestamp;
 use graph_core::walker::Notice;
 use serde_json::{Map, Value, json};
 
-use crate::driver::Observer;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::home::{write_atomic, write_new_private};
 use crate::inside;
 use crate::project;
 use crate::thread::Thread;
+use graph_driver::Observer;
 
 /// How often the first process looks whether the second one has said something.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -179,12 +179,10 @@ impl Herald {
     }
 }
 
-/// Where there is one, it tells of the first thing that happens.
-impl Observer for Option<Herald> {
+/// The first thing that happens shows that the run is under way.
+impl Observer for Herald {
     fn notice(&mut self, _: Timestamp, _: &Notice) {
-        if let Some(herald) = self {
-            herald.under_way();
-        }
+        self.under_way();
     }
 }
 

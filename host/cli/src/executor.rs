@@ -15,16 +15,15 @@ use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Graph, ItemType, NodeCapabilities, NodeIndex, NodeLimits, Primary};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::record::JournalEntry;
+use graph_core::record::{HostCall, JournalEntry};
 use graph_core::time::Timestamp;
 use graph_core::trust::Standing;
 use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
-use graph_engine::{Call, EventRecord, HostCall, Journal, Knowledge, Level, LogLine, PreparedNode, Services};
+use graph_engine::{Call, EventRecord, Journal, Knowledge, Level, LogLine, PreparedNode, Services};
 use graph_store::CheckpointStore;
 
 use crate::calls::Caller;
 use crate::components::{Components, Prepared};
-use crate::driver::{CallObserver, TaskExecutor};
 use crate::home::Home;
 use crate::knowledge::ProjectKnowledge;
 use crate::output::{self, Output, printable, styled};
@@ -32,6 +31,7 @@ use crate::preflight::{Plan, PlannedId, Scope};
 use crate::primaries::{Primaries, Request, journal as items};
 use crate::replay::Tape;
 use crate::report::event_line;
+use graph_driver::{CallObserver, TaskExecutor};
 
 /// An attempt that is over sooner than this is done by the driver's own thread.
 const BRIEF: Duration = Duration::from_micros(60);

@@ -10,10 +10,10 @@ use graph_core::walker::{Event, Resume, TaskReport, TaskSpec};
 use graph_store::{CheckpointStore, RunUpdate};
 
 use crate::context::{Context, now};
-use crate::driver::{Control, Driver, Parts, SystemClock, TaskExecutor, Writing};
 use crate::error::{Error, Result};
 use crate::resume::bare_walker;
 use crate::runs;
+use graph_driver::{Control, Driver, Parts, SystemClock, TaskExecutor, Writing};
 
 /// Takes a run that nobody runs, and lets its walker stop it before anything runs. What it comes to is stored and signed
 /// like any other stop, and a resume goes on from there.

@@ -22,7 +22,6 @@ use crate::cached;
 use crate::compiling::Progress;
 use crate::components::Components;
 use crate::context::{Context, now};
-use crate::driver::{Driver, Parts, SystemClock, Writing};
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
 use crate::exit::Exit;
@@ -37,6 +36,7 @@ use crate::subgraphs::Subgraphs;
 use crate::text_file;
 use crate::trust;
 use crate::trust_log::TrustLog;
+use graph_driver::{Driver, Parts, SystemClock, Writing};
 
 /// Where things are taken from: the options that say so are the same wherever components are used.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -13,7 +13,6 @@ pub mod components;
 pub mod context;
 pub mod detach;
 pub mod drawing;
-pub mod driver;
 pub mod error;
 pub mod executor;
 pub mod exit;

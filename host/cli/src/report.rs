@@ -10,12 +10,12 @@ use graph_core::walker::{ChannelChange, CheckpointRef, Notice, Summary};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::driver::Observer;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::json_document::Streamed;
 use crate::output::{self, Output, printable, styled};
 use crate::runs::Checked;
+use graph_driver::Observer;
 
 /// How much of an event is shown.
 const EVENT_CHARACTERS: usize = 300;

@@ -8,12 +8,12 @@ use tokio::sync::{mpsc, watch};
 
 use crate::answers::{self, Given};
 use crate::detach::Herald;
-use crate::driver::{Both, Control, DriveError, Driver, Observer as _, Observers};
 use crate::error::{Error, Result};
 use crate::output::{self, Output, styled};
 use crate::report::Progress;
 use crate::runs::Checked;
 use crate::thread::{Listener, Thread};
+use graph_driver::{Both, Control, DriveError, Driver, Observer as _, Observers};
 
 /// A driver with a person before it.
 #[derive(Debug)]

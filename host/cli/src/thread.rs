@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use graph_core::digest::Digest;
 
-use crate::driver::Control;
 use crate::error::{Error, Result};
 use crate::inside::{self, Kind};
+use graph_driver::Control;
 
 /// How often a running process looks for wishes. It is done by a thread of its own: supersteps do not pay for it.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -15,12 +15,12 @@ use graph_store::{CheckpointStore, NewRun, RunRow};
 use serde_json::Value;
 
 use crate::context::{Context, now};
-use crate::driver::{DriveError, Driver, Parts, SystemClock, TaskExecutor, Writing};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::kept::Kept;
 use crate::resume::{self, finished, own_key, pinned_by};
 use crate::runs;
+use graph_driver::{DriveError, Driver, Parts, SystemClock, TaskExecutor, Writing};
 
 /// A run after an edit, or a fork as it begins.
 #[derive(Debug)]

@@ -13,7 +13,6 @@ use graph_engine::Engine;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::driver::TaskExecutor;
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
 use crate::exit::Exit;
@@ -23,6 +22,7 @@ use crate::preflight::{Plan, is_built_in};
 use crate::project;
 use crate::subgraphs::Subgraphs;
 use crate::trust;
+use graph_driver::TaskExecutor;
 
 /// Real items, for what a case has no double for. The default has none.
 #[derive(Debug, Default)]

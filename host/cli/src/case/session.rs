@@ -28,11 +28,11 @@ use super::executor::CaseExecutor;
 use super::expect::{Actual, ActualError};
 use super::items::Items;
 use super::store::CaseStore;
-use crate::driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
 use crate::error::Error;
 use crate::items::id_of_graph;
 use crate::subgraphs::recursion_warnings;
 use crate::{checkpoints, gc, report, runs};
+use graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
 
 /// The id of every case's first run; forks are counted behind it.
 const RUN: &str = "case";

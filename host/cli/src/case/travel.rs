@@ -10,8 +10,8 @@ use graph_store::{CheckpointStore as _, NewRun};
 
 use super::document::TravelOptions;
 use super::session::{Session, Stop};
-use crate::driver::Clock as _;
 use crate::{runs, travel};
+use graph_driver::Clock as _;
 
 impl Session<'_> {
     pub(super) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use graph_driver::Observers;
 use graph_host::context::Context;
-use graph_host::driver::Observers;
 use graph_host::error::Result;
 use graph_host::stream::{Kinds, LiveStream, Namespaces, StreamKind};
 use graph_host::telemetry::{self, Config, Telemetry};

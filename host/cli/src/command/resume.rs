@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use graph_core::parameters::is_about_the_run;
 use graph_core::walker::Resume;
+use graph_driver::Driver;
 use graph_host::answers::Given;
 use graph_host::context::Context;
 use graph_host::detach::{self, Herald, Orders};
-use graph_host::driver::Driver;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::keys::signing_key;

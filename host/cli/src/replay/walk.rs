@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::compare::{self, Difference, Way, shortened};
 use super::recorded::{Recorded, reported};
 use super::{Mode, Replay, Replayed, Stage};
-use crate::driver::TaskExecutor as _;
+use graph_driver::TaskExecutor as _;
 
 /// Where the world answers otherwise than it did.
 #[derive(Clone, Debug, Serialize)]

@@ -12,9 +12,9 @@ use serde_json::json;
 use super::kind::Kinds;
 use super::line::Details;
 use super::reader::Reader;
-use crate::driver::Observer;
 use crate::error::Result;
 use crate::output::Output;
+use graph_driver::Observer;
 
 /// Prints a run's history on stdout while it grows.
 #[derive(Debug)]

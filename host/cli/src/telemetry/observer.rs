@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use graph_core::record::HostCall;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_core::walker::{Notice, TaskReport, TaskSpec};
-use graph_engine::HostCall;
 
 use super::metrics::Instruments;
 use super::spans::Spans;
-use crate::driver::{CallObserver, Observer};
+use graph_driver::{CallObserver, Observer};
 
 /// Turns what happens in a run into spans and metrics.
 #[derive(Clone, Debug)]

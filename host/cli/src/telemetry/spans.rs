@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
 
+use graph_core::record::HostCall;
 use graph_core::walker::{TaskReport, TaskSpec};
-use graph_engine::HostCall;
 use opentelemetry::trace::{Span as _, SpanContext, SpanKind, Status, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{SdkTracer, Span};
@@ -133,13 +133,14 @@ impl Spans {
         };
         let parent = under(Some(parent));
         let name = format!("{}#{}", call.interface, call.function);
-        let builder = self.tracer.span_builder(name).with_start_time(call.began).with_attributes([
+        let began = UNIX_EPOCH + call.began;
+        let builder = self.tracer.span_builder(name).with_start_time(began).with_attributes([
             KeyValue::new("graph_host.interface", call.interface),
             KeyValue::new("graph_host.function", call.function),
         ]);
         let mut span = builder.start_with_context(&self.tracer, &parent);
         span.set_status(if call.succeeded { Status::Ok } else { Status::error("refused") });
-        span.end_with_timestamp(call.began.checked_add(call.took).unwrap_or_else(SystemTime::now));
+        span.end_with_timestamp(began + call.took);
     }
 
     /// Everything that is still open has come to an end with the run.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use graph_driver::Control;
 use graph_host::context::Context;
-use graph_host::driver::Control;
 use graph_host::error::Result;
 use graph_host::exit::Exit;
 

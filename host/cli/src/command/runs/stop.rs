@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use graph_core::record::Status;
+use graph_driver::Control;
 use graph_host::context::Context;
-use graph_host::driver::Control;
 use graph_host::error::{Error, Result};
 use graph_host::exit::Exit;
 use graph_host::output::{self, styled};

@@ -14,12 +14,12 @@ use graph_core::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
 use graph_store::{CheckpointStore, RunUpdate};
 use tokio::sync::mpsc;
 
-use super::clock::Clock;
-use super::executor::{CallObserver, TaskExecutor};
-use super::journal::{Journal, Text, Writing, Written};
-use super::observer::Observer;
-use super::results::Results;
-use super::tasks::Tasks;
+use crate::clock::Clock;
+use crate::executor::{CallObserver, TaskExecutor};
+use crate::observer::Observer;
+use crate::record_writer::{RecordWriter, Text, Writing, Written};
+use crate::results::Results;
+use crate::tasks::Tasks;
 
 /// After so many events the driver lets other work of its thread go first.
 const TURNS: u32 = 64;
@@ -80,7 +80,7 @@ pub enum DriveError {
 /// Performs a walker's effects and tells it what came of them. It decides nothing about the run.
 pub struct Driver {
     walker: RunTree,
-    journal: Journal,
+    writer: RecordWriter,
     tasks: Tasks,
     results: Results,
     clock: Arc<dyn Clock>,
@@ -103,7 +103,7 @@ impl Driver {
         Ok(Self {
             walker,
             results: Results::new(Arc::clone(&store), key.verifying_key()),
-            journal: Journal::new(store, key, run, durability, writing)?,
+            writer: RecordWriter::new(store, key, run, durability, writing)?,
             tasks: Tasks::new(executor, Arc::clone(&clock)),
             clock,
             timers: BTreeMap::new(),
@@ -142,7 +142,7 @@ impl Driver {
 
     /// Changes the run's row together with the next record.
     pub fn amend(&mut self, update: RunUpdate) {
-        self.journal.amend(update);
+        self.writer.amend(update);
     }
 
     /// Hands the walker an event, and goes on until the run stops: [`Event::Started`] or [`Event::Resumed`].
@@ -157,13 +157,13 @@ impl Driver {
             }
             if let Some(status) = stopped {
                 // What is not essential is still on its way under `async`.
-                self.journal.flush().await.map_err(DriveError::Storage)?;
+                self.writer.flush().await.map_err(DriveError::Storage)?;
                 observer.stored();
                 self.timers.clear();
                 self.alarm = None;
                 return Ok(status);
             }
-            if self.journal.take_news() {
+            if self.writer.take_news() {
                 observer.stored();
             }
             let event = match self.ready() {
@@ -197,7 +197,7 @@ impl Driver {
                     self.tasks.add(*spec);
                 }
                 Effect::LookUp(lookup) => {
-                    if self.journal.is_idle() {
+                    if self.writer.is_idle() {
                         self.results.stored();
                     }
                     self.tasks.add_lookup(*lookup, &self.results);
@@ -214,7 +214,7 @@ impl Driver {
                     let stops =
                         matches!(&persist.record, Record::Status(status) if status.status != Status::Running);
                     let spent = stops.then(|| self.walker.fuel());
-                    self.journal.push(persist, text, now, spent);
+                    self.writer.push(persist, text, now, spent);
                 }
                 Effect::SetTimer { timer, at } => {
                     self.timers.insert(timer, at);
@@ -224,7 +224,7 @@ impl Driver {
                 Effect::Suspend(status) | Effect::Finish(status) => stopped = Some(status),
             }
         }
-        self.journal.commit(self.tasks.is_idle());
+        self.writer.commit(self.tasks.is_idle());
         Ok(stopped)
     }
 
@@ -248,10 +248,10 @@ impl Driver {
         if let Some(timer) = self.due() {
             return Some(Event::TimerFired(timer));
         }
-        if let Some(written) = self.journal.try_acknowledged() {
+        if let Some(written) = self.writer.try_acknowledged() {
             return Some(written.into());
         }
-        if self.journal.is_behind() {
+        if self.writer.is_behind() {
             return None;
         }
         if let Some(event) = self.tasks.try_ended() {
@@ -295,8 +295,8 @@ impl Driver {
             tokio::select! {
                 biased;
                 Some(wish) = self.control.recv() => return wish.into(),
-                () = self.journal.written() => {}
-                event = self.tasks.ended(), if !self.journal.is_behind() => return event,
+                () = self.writer.written() => {}
+                event = self.tasks.ended(), if !self.writer.is_behind() => return event,
                 () = alarm => self.alarm = None,
             }
             if let Some(event) = self.ready() {
@@ -309,7 +309,7 @@ impl Driver {
 impl fmt::Debug for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver")
-            .field("journal", &self.journal)
+            .field("writer", &self.writer)
             .field("tasks", &self.tasks)
             .field("timers", &self.timers)
             .finish_non_exhaustive()

@@ -1,7 +1,7 @@
 //! The driver's clock. Cases bring one of their own, so that a back-off of a minute does not take a minute.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -22,7 +22,8 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        crate::context::now()
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
     fn wait_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {

@@ -7,7 +7,7 @@ use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_core::walker::{Notice, TaskReport, TaskSpec};
 
-use super::executor::CallObserver;
+use crate::executor::CallObserver;
 
 /// Sees what happens in a run. It is called by the driver's own thread, which waits for it.
 pub trait Observer: Send {
@@ -37,6 +37,49 @@ pub trait Observer: Send {
 
 impl Observer for () {
     fn notice(&mut self, _at: Timestamp, _notice: &Notice) {}
+}
+
+/// An observer that may be missing.
+impl<O: Observer> Observer for Option<O> {
+    fn notice(&mut self, at: Timestamp, notice: &Notice) {
+        if let Some(observer) = self {
+            observer.notice(at, notice);
+        }
+    }
+
+    fn dispatched(&mut self, at: Timestamp, spec: &TaskSpec) {
+        if let Some(observer) = self {
+            observer.dispatched(at, spec);
+        }
+    }
+
+    fn done(&mut self, at: Timestamp, task: &str, attempt: u32, report: &TaskReport) {
+        if let Some(observer) = self {
+            observer.done(at, task, attempt, report);
+        }
+    }
+
+    fn aborted(&mut self, task: &str, attempt: u32) {
+        if let Some(observer) = self {
+            observer.aborted(task, attempt);
+        }
+    }
+
+    fn stored(&mut self) {
+        if let Some(observer) = self {
+            observer.stored();
+        }
+    }
+
+    fn stopped(&mut self, status: Status) {
+        if let Some(observer) = self {
+            observer.stopped(status);
+        }
+    }
+
+    fn calls(&self) -> Option<Arc<dyn CallObserver>> {
+        self.as_ref().and_then(Observer::calls)
+    }
 }
 
 /// Several observers; each hears of everything, in turn.
@@ -87,7 +130,12 @@ impl Observer for Observers {
 }
 
 /// Two observers, of which the first goes on to be used by its owner.
-pub(crate) struct Both<'a>(pub(crate) &'a mut dyn Observer, pub(crate) &'a mut dyn Observer);
+pub struct Both<'a>(
+    /// Hears of everything first.
+    pub &'a mut dyn Observer,
+    /// Hears of everything second.
+    pub &'a mut dyn Observer,
+);
 
 impl Observer for Both<'_> {
     fn notice(&mut self, at: Timestamp, notice: &Notice) {

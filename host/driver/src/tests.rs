@@ -21,7 +21,7 @@ use graph_store::conformance::sample;
 use graph_store::*;
 use serde_json::json;
 
-use super::{DriveError, Driver, Observer, Parts, SystemClock, TaskExecutor, Writing};
+use crate::{DriveError, Driver, Observer, Parts, SystemClock, TaskExecutor, Writing};
 
 /// Remembers how hard each commit was pressed, and refuses those after so many.
 #[derive(Debug)]

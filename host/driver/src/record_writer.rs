@@ -41,15 +41,15 @@ pub enum Writing {
 
 /// What became of the records up to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// The newest one.
-    pub(super) id: PersistId,
+    pub(crate) id: PersistId,
     /// Why they were refused, if they were.
-    pub(super) refused: Option<String>,
+    pub(crate) refused: Option<String>,
 }
 
 /// A text that a record refers to by its digest.
-pub(super) type Text = (Digest, String);
+pub(crate) type Text = (Digest, String);
 
 /// A record that waits to be written.
 struct Queued {
@@ -74,7 +74,7 @@ impl Batch {
 }
 
 /// Takes records from the driver and tells when they are stored.
-pub(super) struct Journal {
+pub(crate) struct RecordWriter {
     writer: Arc<Writer>,
     mode: Mode,
     durability: Durability,
@@ -117,9 +117,9 @@ struct Writer {
     synchronous: Synchronous,
 }
 
-impl Journal {
-    /// A journal of one run.
-    pub(super) fn new(
+impl RecordWriter {
+    /// The records of one run.
+    pub(crate) fn new(
         store: Arc<dyn CheckpointStore>,
         key: SigningKey,
         run: &str,
@@ -160,14 +160,14 @@ impl Journal {
     }
 
     /// Changes the run's row together with the next record that is pushed.
-    pub(super) fn amend(&mut self, update: RunUpdate) {
+    pub(crate) fn amend(&mut self, update: RunUpdate) {
         merge(&mut self.amendment, update);
     }
 
     /// Takes a record. It is written once [`Self::commit`] is called.
     ///
     /// `spent` is the fuel that the run has used by now, where it stops: also in tasks of a superstep that has not committed.
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         persist: Box<Persist>,
         text: Option<Text>,
@@ -201,7 +201,7 @@ impl Journal {
     ///
     /// Where the driver is `idle`, with nothing to do until this is stored, it writes itself: waking a thread and being
     /// woken by it takes about as long as a commit does on a fast disk.
-    pub(super) fn commit(&mut self, idle: bool) {
+    pub(crate) fn commit(&mut self, idle: bool) {
         if self.queue.is_empty() {
             return;
         }
@@ -241,22 +241,22 @@ impl Journal {
     }
 
     /// Whether everything that was pushed is stored.
-    pub(super) const fn is_idle(&self) -> bool {
+    pub(crate) const fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.unwritten == 0
     }
 
     /// Whether so much waits to be written that nothing more should be begun: a run that is to stop waits for all of it.
-    pub(super) const fn is_behind(&self) -> bool {
+    pub(crate) const fn is_behind(&self) -> bool {
         self.unwritten > BEHIND
     }
 
     /// Whether something has been stored since the last call.
-    pub(super) const fn take_news(&mut self) -> bool {
+    pub(crate) const fn take_news(&mut self) -> bool {
         std::mem::replace(&mut self.news, false)
     }
 
     /// The next acknowledgement, if there is one already.
-    pub(super) fn try_acknowledged(&mut self) -> Option<Written> {
+    pub(crate) fn try_acknowledged(&mut self) -> Option<Written> {
         while let Mode::Thread { written, .. } = &mut self.mode
             && let Ok((batch, news)) = written.try_recv()
         {
@@ -266,7 +266,7 @@ impl Journal {
     }
 
     /// Waits for the thread to write something. Never ready where there is nothing to wait for.
-    pub(super) async fn written(&mut self) {
+    pub(crate) async fn written(&mut self) {
         let Mode::Thread { written, .. } = &mut self.mode else { return std::future::pending().await };
         if self.unwritten == 0 {
             return std::future::pending().await;
@@ -296,7 +296,7 @@ impl Journal {
     }
 
     /// Waits until everything pushed is stored. `Err` says why it could not be.
-    pub(super) async fn flush(&mut self) -> Result<(), String> {
+    pub(crate) async fn flush(&mut self) -> Result<(), String> {
         self.commit(true);
         while self.unwritten > 0 {
             self.written().await;
@@ -308,7 +308,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for RecordWriter {
     fn drop(&mut self) {
         if let Mode::Thread { records, thread, .. } = &mut self.mode {
             *records = None;
@@ -320,9 +320,9 @@ impl Drop for Journal {
     }
 }
 
-impl fmt::Debug for Journal {
+impl fmt::Debug for RecordWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal")
+        f.debug_struct("RecordWriter")
             .field("run", &self.writer.run)
             .field("unwritten", &self.unwritten)
             .finish_non_exhaustive()

@@ -13,9 +13,9 @@ use graph_core::node::{Category, Failure};
 use graph_core::walker::{Event, HookSpec, Lookup, TaskReport, TaskSpec, Timing};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
-use super::clock::Clock;
-use super::executor::{CallObserver, TaskExecutor};
-use super::results::Results;
+use crate::clock::Clock;
+use crate::executor::{CallObserver, TaskExecutor};
+use crate::results::Results;
 
 /// A task and its attempt, or a hook's call and [`HOOK`].
 type Name = (Arc<str>, u32);
@@ -38,7 +38,7 @@ enum Ended {
 }
 
 /// The attempts that wait, and those under way.
-pub(super) struct Tasks {
+pub(crate) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
     stopwatch: Stopwatch,
     waiting: VecDeque<(Name, Work)>,
@@ -49,7 +49,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn new(executor: Arc<dyn TaskExecutor>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(executor: Arc<dyn TaskExecutor>, clock: Arc<dyn Clock>) -> Self {
         let parallelism = executor.parallelism().max(1);
         Self {
             executor,
@@ -63,41 +63,41 @@ impl Tasks {
     }
 
     /// Tells somebody of the calls that components make.
-    pub(super) fn observe(&self, calls: Arc<dyn CallObserver>) {
+    pub(crate) fn observe(&self, calls: Arc<dyn CallObserver>) {
         self.executor.observe(calls);
     }
 
     /// Whether no attempt waits or is under way.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty()
     }
 
     /// Takes an attempt; it begins with [`Self::advance`].
-    pub(super) fn add(&mut self, spec: TaskSpec) {
+    pub(crate) fn add(&mut self, spec: TaskSpec) {
         let name = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
         self.waiting.push_back((name, Work::Task(spec)));
     }
 
     /// Takes a hook; it begins with [`Self::advance`].
-    pub(super) fn add_hook(&mut self, spec: HookSpec) {
+    pub(crate) fn add_hook(&mut self, spec: HookSpec) {
         let name = (Arc::from(spec.call.activation.task.as_str()), HOOK);
         self.waiting.push_back((name, Work::Hook(spec)));
     }
 
     /// Takes what is to be looked up before an attempt; it begins with [`Self::advance`], and is given up as the attempt is.
-    pub(super) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
+    pub(crate) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
         let told = &lookup.spec.activation;
         let name = (Arc::from(told.task.as_str()), told.attempt);
         self.waiting.push_back((name, Work::Lookup(results.look_up(lookup, &*self.executor))));
     }
 
     /// Gives a hook up.
-    pub(super) fn abort_hook(&mut self, call: &Arc<str>) {
+    pub(crate) fn abort_hook(&mut self, call: &Arc<str>) {
         self.abort(call, HOOK);
     }
 
     /// Gives an attempt up.
-    pub(super) fn abort(&mut self, task: &Arc<str>, attempt: u32) {
+    pub(crate) fn abort(&mut self, task: &Arc<str>, attempt: u32) {
         let name = (Arc::clone(task), attempt);
         self.waiting.retain(|(waiting, _)| *waiting != name);
         if let Some(handle) = self.handles.remove(&name) {
@@ -108,7 +108,7 @@ impl Tasks {
 
     /// Begins what there is room for. An attempt that is brief, or the only one there is, is performed here and now, up
     /// to the point where it first waits for something; what it has come to is the event.
-    pub(super) fn advance(&mut self) -> Option<Event> {
+    pub(crate) fn advance(&mut self) -> Option<Event> {
         while self.running.len() < self.parallelism {
             let (name, work) = self.waiting.pop_front()?;
             let alone = self.running.is_empty() && self.waiting.is_empty();
@@ -152,7 +152,7 @@ impl Tasks {
     }
 
     /// Waits for an attempt to end. Never ready where none is under way.
-    pub(super) async fn ended(&mut self) -> Event {
+    pub(crate) async fn ended(&mut self) -> Event {
         loop {
             match self.running.join_next_with_id().await {
                 None => std::future::pending().await,
@@ -166,7 +166,7 @@ impl Tasks {
     }
 
     /// An attempt that has ended already.
-    pub(super) fn try_ended(&mut self) -> Option<Event> {
+    pub(crate) fn try_ended(&mut self) -> Option<Event> {
         while let Some(ended) = self.running.try_join_next_with_id() {
             if let Some(event) = self.settle(ended) {
                 return Some(event);

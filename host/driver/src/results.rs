@@ -12,13 +12,13 @@ use graph_core::trust::VerifyingKey;
 use graph_core::walker::{Answered, Event, Lookup};
 use graph_store::CheckpointStore;
 
-use super::executor::TaskExecutor;
+use crate::executor::TaskExecutor;
 
 /// What was handed out to be persisted and may still be on its way to the store, by key and namespace.
 type OnTheWay = BTreeMap<(Digest, String), CacheEntry>;
 
 /// The results that the store keeps, and those on their way there.
-pub(super) struct Results {
+pub(crate) struct Results {
     store: Arc<dyn CheckpointStore>,
     signer: VerifyingKey,
     on_the_way: Arc<OnTheWay>,
@@ -27,17 +27,17 @@ pub(super) struct Results {
 }
 
 impl Results {
-    pub(super) fn new(store: Arc<dyn CheckpointStore>, signer: VerifyingKey) -> Self {
+    pub(crate) fn new(store: Arc<dyn CheckpointStore>, signer: VerifyingKey) -> Self {
         Self { store, signer, on_the_way: Arc::default(), off: false }
     }
 
     /// From now on every task is dispatched.
-    pub(super) const fn switch_off(&mut self) {
+    pub(crate) const fn switch_off(&mut self) {
         self.off = true;
     }
 
     /// These are on their way to the store.
-    pub(super) fn handed_out(&mut self, results: &[CacheEntry]) {
+    pub(crate) fn handed_out(&mut self, results: &[CacheEntry]) {
         if !results.is_empty() {
             let placed =
                 results.iter().map(|entry| ((entry.key, entry.namespace().to_owned()), entry.clone()));
@@ -46,14 +46,14 @@ impl Results {
     }
 
     /// Everything that was handed out is stored.
-    pub(super) fn stored(&mut self) {
+    pub(crate) fn stored(&mut self) {
         if !self.on_the_way.is_empty() {
             self.on_the_way = Arc::default();
         }
     }
 
     /// Says what is kept for a task. It may have to load the task's component.
-    pub(super) fn look_up(&self, lookup: Lookup, executor: &dyn TaskExecutor) -> BoxFuture<'static, Event> {
+    pub(crate) fn look_up(&self, lookup: Lookup, executor: &dyn TaskExecutor) -> BoxFuture<'static, Event> {
         if self.off {
             return futures::future::ready(lookup.answer(Answered::default())).boxed();
         }

@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use graph_core::digest::Digest;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
+use graph_core::record::HostCall;
 use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
-use graph_engine::HostCall;
 
 /// Hears of the calls that components make of the host, on the threads that carry them out.
 pub trait CallObserver: fmt::Debug + Send + Sync {
