@@ -513,8 +513,8 @@ impl Lines<'_> {
             Error::invalid("this is not the file of a run: its first line does not say so")
                 .help("such a file is made by `graph-host runs export`")
         };
-        let line = self.next().map_err(|error| match error.exit() {
-            crate::exit::Exit::Integrity => foreign(),
+        let line = self.next().map_err(|error| match error.kind() {
+            crate::error::Kind::Integrity => foreign(),
             _ => error,
         })?;
         let value: Value = serde_json::from_slice(&line).map_err(|_| foreign())?;

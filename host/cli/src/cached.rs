@@ -18,7 +18,7 @@ use crate::fetched::{ITEM, UNFINISHED};
 use crate::home::Home;
 use crate::installed::is_marked;
 use crate::pins::{Pins, absolute};
-use crate::project;
+use crate::project::{self, Project};
 use crate::registry::LockFile;
 use crate::runs;
 use crate::stores::{self, Stores};
@@ -68,15 +68,15 @@ pub struct Cached {
 }
 
 /// Lists what is kept. Items that the project around the current folder needs are marked.
-pub fn list(home: &Home) -> Result<Cached> {
+pub fn list(home: &Home, project: &Project) -> Result<Cached> {
     let compiled = CacheFolder::at(home.cache().to_owned()).list();
     let compiled = compiled.map_err(|error| Error::read("the cache", home.cache(), &error))?;
-    Ok(Cached { compiled, fetched: fetched(home)? })
+    Ok(Cached { compiled, fetched: fetched(home, project)? })
 }
 
 /// Removes what the policy names, and says what that was. The limit is about compiled components; of fetched items, those go
 /// that were not used for so long, or all, but never one that the project needs.
-pub fn prune(home: &Home, policy: CachePolicy) -> Result<Cached> {
+pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cached> {
     let compiled = CacheFolder::at(home.cache().to_owned()).prune(policy);
     let compiled = compiled.map_err(|error| Error::write("the cache", home.cache(), &error))?;
     let now = SystemTime::now();
@@ -84,7 +84,7 @@ pub fn prune(home: &Home, policy: CachePolicy) -> Result<Cached> {
         let unused = now.duration_since(item.last_used).unwrap_or_default();
         item.needed_by.is_none() && (policy.all || policy.older_than.is_some_and(|span| unused >= span))
     };
-    let fetched: Vec<_> = fetched(home)?.into_iter().filter(is_chosen).collect();
+    let fetched: Vec<_> = fetched(home, project)?.into_iter().filter(is_chosen).collect();
     if !policy.dry_run {
         for item in &fetched {
             remove(home, &item.folder)
@@ -131,7 +131,7 @@ fn folders(folder: &Path) -> Vec<(String, PathBuf)> {
     named.filter(|(_, path)| is_folder(path)).collect()
 }
 
-fn fetched(home: &Home) -> Result<Vec<FetchedItem>> {
+fn fetched(home: &Home, project: &Project) -> Result<Vec<FetchedItem>> {
     let mut found = Vec::new();
     let is_digest = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     for (name, folder) in folders(&home.fetched()) {
@@ -154,7 +154,7 @@ fn fetched(home: &Home) -> Result<Vec<FetchedItem>> {
         });
     }
     if !found.is_empty() {
-        mark_needed(&mut found, home)?;
+        mark_needed(&mut found, home, project)?;
     }
     found.sort_by(|one, other| (one.last_used, &one.folder).cmp(&(other.last_used, &other.folder)));
     Ok(found)
@@ -172,19 +172,18 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Marks what the lockfile of the project names, and what a run of it could be resumed with.
-fn mark_needed(items: &mut [FetchedItem], home: &Home) -> Result<()> {
-    let project = project::of_current_folder()?;
-    let lock = LockFile::open(&project)?;
+fn mark_needed(items: &mut [FetchedItem], home: &Home, project: &Project) -> Result<()> {
+    let lock = LockFile::open(project.folder())?;
     let locked: BTreeSet<Digest> = lock.lock.iter().map(|(_, locked)| locked.manifest).collect();
     for item in items.iter_mut() {
         if locked.iter().any(|digest| digest.to_string() == item.manifest) {
             item.needed_by = Some(project::shown(lock.path()));
         }
     }
-    if !stores::any(&project)? {
+    if !stores::any(project.folder())? {
         return Ok(());
     }
-    Stores::to_read(&project, home)?.each(&RunFilter::default(), |store, row| {
+    Stores::to_read(project.folder(), home)?.each(&RunFilter::default(), |store, row| {
         if row.status == Status::Completed {
             return Ok(());
         }

@@ -130,7 +130,7 @@ impl Caller {
         let name = capability_name(Primary::Execute, ItemType::Tool, item);
         let message = format!(
             "`{}` is not permitted: no pattern of `dispatch` that holds at this node covers it",
-            crate::output::printable(&name)
+            graph_core::diagnostic::printable(&name)
         );
         Err(Failure::new(Category::Denied, message))
     }

@@ -13,7 +13,6 @@ use graph_store::{At, CheckpointStore};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::report::Names;
 use crate::runs;
 
 /// Checkpoints that are read at a time.
@@ -394,6 +393,9 @@ impl Way {
         Ok(())
     }
 }
+
+/// Hands over the names of nodes one after the other.
+pub type Names<'n> = dyn FnMut(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'n;
 
 /// The nodes visited on the way to the newest checkpoint of a run, in order, as documents take them.
 pub fn visited<'s>(

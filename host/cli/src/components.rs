@@ -15,9 +15,8 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
 use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
-use crate::compiling::cannot_load;
 use crate::error::Error;
-use crate::exit::Exit;
+use crate::error::Kind;
 use crate::items::{self, FindError, Found, Places, Space};
 use crate::precedence::{self, Precedence};
 use crate::primaries::Primaries;
@@ -169,9 +168,16 @@ impl Components {
             Found::Graph { file } => return Err(AdmitError::Graph { id: item.to_owned(), path: file.path }),
         };
         let judged = items::judged(recorded);
-        let verified =
-            items::verify(item, &file.path, envelope.as_deref(), &self.trust, judged, self.allow_unsigned)
-                .map_err(AdmitError::Refused)?;
+        let verified = items::verify(
+            item,
+            &file.path,
+            envelope.as_deref(),
+            &self.places,
+            &self.trust,
+            judged,
+            self.allow_unsigned,
+        )
+        .map_err(AdmitError::Refused)?;
         let precedence =
             precedence::of_component(&file, &verified, &self.trust, judged).map_err(AdmitError::Refused)?;
         let admitted = self.load(file.path, verified)?;
@@ -266,6 +272,16 @@ impl fmt::Debug for Admitted {
     }
 }
 
+/// A component that cannot be loaded, at the edge.
+pub fn cannot_load(error: &LoadError) -> Error {
+    if error.is_limit() {
+        Error::new(Kind::Limit, "limit", error.to_string())
+            .help("have it built with optimization, or split into several; no grant lifts what protects the compiler")
+    } else {
+        Error::integrity(error.to_string())
+    }
+}
+
 /// A component that cannot be asked what it is, at the edge.
 pub fn cannot_describe(error: &DescribeError) -> Error {
     match error {
@@ -284,12 +300,12 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
         ),
         PrepareError::LinkedFolder { target, .. } => Error::denied(error.to_string()).help(format!(
             "look at where it leads; if that is meant, write `path: {}` in the manifest",
-            crate::output::printable(target)
+            graph_core::diagnostic::printable(target)
         )),
         PrepareError::Folder { source, .. } => {
             let exit =
-                if source.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Denied };
-            let code = if exit == Exit::NotFound { "not_found" } else { "denied" };
+                if source.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Denied };
+            let code = if exit == Kind::NotFound { "not_found" } else { "denied" };
             Error::new(exit, code, error.to_string())
                 .help("check the `filesystem` entry of the manifest: its paths are relative to the manifest")
         }

@@ -19,18 +19,17 @@ use graph_core::record::{HostCall, JournalEntry};
 use graph_core::time::Timestamp;
 use graph_core::trust::Standing;
 use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
-use graph_engine::{Call, EventRecord, Journal, Knowledge, Level, LogLine, PreparedNode, Services};
+use graph_engine::{Call, EventRecord, Journal, Knowledge, LogLine, PreparedNode, Services};
 use graph_store::CheckpointStore;
 
 use crate::calls::Caller;
 use crate::components::{Components, Prepared};
 use crate::home::Home;
 use crate::knowledge::ProjectKnowledge;
-use crate::output::{self, Output, printable, styled};
+use crate::notice::{Notice, NoticeObserver};
 use crate::preflight::{Plan, PlannedId, Scope};
 use crate::primaries::{Primaries, Request, journal as items};
 use crate::replay::Tape;
-use crate::report::event_line;
 use graph_driver::{CallObserver, TaskExecutor};
 
 /// An attempt that is over sooner than this is done by the driver's own thread.
@@ -53,8 +52,7 @@ pub(crate) struct Shared {
     /// What was made ready to be called by components, by what asks for it.
     callees: RwLock<HashMap<CalleeKey, Arc<Ready>>>,
     knowledge: Option<Arc<dyn Knowledge>>,
-    output: Output,
-    quiet: bool,
+    notices: Arc<dyn NoticeObserver>,
     /// Hears of the calls that components make.
     calls: OnceLock<Arc<dyn CallObserver>>,
     /// Answers in the place of the world, in a replay.
@@ -133,7 +131,7 @@ impl Ready {
 
 impl ComponentExecutor {
     /// Takes over what a plan has linked.
-    pub fn new(components: Components, plan: Plan, output: Output, quiet: bool) -> Self {
+    pub fn new(components: Components, plan: Plan, notices: Arc<dyn NoticeObserver>) -> Self {
         let mut primaries = components.primaries();
         // What is read from now on is read now; the superstep that the run goes on with is over by then.
         primaries.texts.recorded = None;
@@ -163,8 +161,7 @@ impl ComponentExecutor {
                 ready,
                 callees: RwLock::default(),
                 knowledge: None,
-                output,
-                quiet,
+                notices,
                 calls: OnceLock::new(),
                 tape: None,
             }),
@@ -473,25 +470,12 @@ impl Shared {
     }
 
     fn show_event(&self, spec: &TaskSpec, event: &EventRecord) {
-        if !self.quiet {
-            self.output.note(event_line(&spec.path, &event.name, &event.payload));
-        }
+        let EventRecord { name, payload } = event;
+        self.notices.notice(Notice::Event { path: &spec.path, name, payload });
     }
 
     pub(crate) fn show(&self, spec: &TaskSpec, line: &LogLine) {
-        if line.level < Level::Info || (self.quiet && line.level < Level::Warn) {
-            return;
-        }
-        let style = match line.level {
-            Level::Error => output::BAD,
-            Level::Warn => output::CAUTION,
-            Level::Trace | Level::Debug | Level::Info => output::DIM,
-        };
-        self.output.note(format_args!(
-            "      {} {}: {}",
-            styled(style, line.level.as_str()),
-            printable(&spec.path),
-            printable(&line.message)
-        ));
+        let LogLine { level, message } = line;
+        self.notices.notice(Notice::LogLine { path: &spec.path, level: *level, message });
     }
 }

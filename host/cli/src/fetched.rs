@@ -10,12 +10,12 @@ use graph_registry::lock::Allowed;
 use graph_registry::pull::fetch_manifest;
 use graph_registry::reference::Reference;
 
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::home::{create_private_folder, write_atomic};
+use crate::host::Host;
 use crate::installed::{self, install, mark};
 use crate::launch::Sources;
-use crate::project::MARK;
+use crate::project::{MARK, Project};
 use crate::registry::{LockFile, Network, Puller, reference};
 use crate::{text_file, trust};
 
@@ -35,19 +35,19 @@ pub struct Fetched {
 
 /// What a command's word names: where it is a reference, the file of what it stands for, with the folder of what came along
 /// with it first among the sources.
-pub fn named(word: &str, sources: &mut Sources, context: &Context) -> Result<String> {
+pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
     if !Reference::is_meant(word) {
         return Ok(word.to_owned());
     }
-    let store = trust::load(&context.home, &sources.trust, context.output)?;
-    let fetched = fetch(&reference(word)?, &store, context)?;
+    let store = trust::load(&host.home, &sources.trust, &*host.notices)?;
+    let fetched = fetch(&reference(word)?, &store, project, host)?;
     sources.items.insert(0, fetched.items);
     text(&fetched.file)
 }
 
 /// As [`named`], for commands that look at one file.
-pub fn named_file(word: &str, context: &Context) -> Result<String> {
-    named(word, &mut Sources::default(), context)
+pub fn named_file(word: &str, project: &Project, host: &Host) -> Result<String> {
+    named(word, &mut Sources::default(), project, host)
 }
 
 fn text(path: &Path) -> Result<String> {
@@ -58,7 +58,7 @@ fn text(path: &Path) -> Result<String> {
 }
 
 /// Brings what a reference stands for now, unless it is there already.
-pub fn fetch(wanted: &Reference, trust: &TrustStore, context: &Context) -> Result<Fetched> {
+pub fn fetch(wanted: &Reference, trust: &TrustStore, project: &Project, host: &Host) -> Result<Fetched> {
     let puller = Puller { options: Network::default().options(), trust };
     if !wanted.names_one() {
         return Err(Error::usage(format!("{wanted} names no artifact"))
@@ -68,13 +68,13 @@ pub fn fetch(wanted: &Reference, trust: &TrustStore, context: &Context) -> Resul
         Some(digest) => digest,
         None => fetch_manifest(&*puller.open(wanted)?, wanted)?.digest,
     };
-    let all_pulled = context.home.fetched();
+    let all_pulled = host.home.fetched();
     let folder = all_pulled.join(digest.hex());
     if let Some(there) = kept(&folder)? {
         return Ok(there);
     }
     let mut all = puller.with_items(&wanted.pinned(digest))?;
-    let lock = LockFile::of_current_folder()?;
+    let lock = LockFile::open(project.folder())?;
     for one in &mut all {
         one.reference.digest = None;
         if let Some(held) = lock.get(one.pulled.kind.item_type(), &one.pulled.id) {

@@ -12,9 +12,9 @@ use graph_store::{Cut, Freed, Holder, Listed, Numbered, RunFilter, RunGuard, Run
 use serde::Serialize;
 
 use crate::checkpoints::Line;
-use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::Home;
+use crate::host::now;
 use crate::projection;
 use crate::runs;
 use crate::stopped;

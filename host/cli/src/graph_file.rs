@@ -3,16 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::diagnostic::Diagnostics;
+use graph_core::diagnostic::{Diagnostics, printable};
 use graph_core::digest::Digest;
 use graph_core::graph::{Graph, ItemType};
 use graph_core::trust::{TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
 
-use crate::context::now;
 use crate::error::{Error, Result};
+use crate::host::now;
 use crate::installed;
 use crate::items::{FindError, Found, ItemFile, Places, Space, id_of_graph, judged};
-use crate::output::{self, printable, styled};
 use crate::precedence::{self, Precedence};
 use crate::project;
 use crate::text_file;
@@ -40,16 +39,21 @@ impl GraphFile {
     pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
         let file = locate(name, places)?;
         let text = text_file::read_named(&file.path);
-        Self::of_text(file, text, trust)
+        Self::of_text(file, text, places, trust)
     }
 
     /// Reads the graph of an item. A signature that does not hold is a refusal.
-    pub fn read(file: ItemFile, trust: &TrustStore) -> Result<Self> {
+    pub fn read(file: ItemFile, places: &Places, trust: &TrustStore) -> Result<Self> {
         let text = text_file::read(&file.path);
-        Self::of_text(file, text, trust)
+        Self::of_text(file, text, places, trust)
     }
 
-    fn of_text(file: ItemFile, text: std::io::Result<String>, trust: &TrustStore) -> Result<Self> {
+    fn of_text(
+        file: ItemFile,
+        text: std::io::Result<String>,
+        places: &Places,
+        trust: &TrustStore,
+    ) -> Result<Self> {
         let (path, id) = (file.path.as_path(), file.id.as_str());
         let text =
             text.map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
@@ -60,7 +64,7 @@ impl GraphFile {
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(path) {
             return Err(installed::without_signature(path));
         }
-        installed::as_locked(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
+        places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
         let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
         let precedence = precedence::of_text(ItemType::Tool, &file, &text, &standing, trust, judged(None))?;
         let ItemFile { path, space, .. } = file;
@@ -135,23 +139,6 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
         }
     };
     Error::integrity(refusal.of_file(&shown)).help(help)
-}
-
-/// What a graph's signature is worth, in a few words.
-pub fn standing_text(standing: &TextStanding) -> String {
-    match standing {
-        TextStanding::Unsigned => styled(output::CAUTION, "unsigned"),
-        TextStanding::Signed { key, .. } => {
-            styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
-        }
-        TextStanding::Legacy { .. } => {
-            format!(
-                "{} (it carries a signature line of Rye's, which proves nothing here)",
-                styled(output::CAUTION, "unsigned")
-            )
-        }
-        TextStanding::Invalid(refusal) => styled(output::BAD, printable(&refusal.to_string())),
-    }
 }
 
 /// What a graph's signature is worth, for programs.

@@ -199,7 +199,7 @@ mod tests {
         }
         fs::write(home.identity_file(), "not a key").unwrap();
         let error = home.identity().unwrap_err();
-        assert_eq!(error.exit(), crate::exit::Exit::Integrity);
+        assert_eq!(error.kind(), crate::error::Kind::Integrity);
     }
 
     #[test]

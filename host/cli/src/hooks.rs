@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::home::Home;
-use crate::inside::{self, Kind};
-use crate::output::Output;
+use crate::inside::{self, FileKind};
+use crate::notice::{Notice, NoticeObserver};
 use crate::project;
 use crate::text_file;
 
@@ -28,11 +28,11 @@ pub struct OuterHooks {
 
 impl OuterHooks {
     /// Reads the hooks of a project, `.ai/hooks.yaml`, and of the user's space, `hooks.yaml`.
-    pub fn read(project: Option<&Path>, home: &Home, output: Output) -> Result<Self> {
+    pub fn read(project: Option<&Path>, home: &Home, notices: &dyn NoticeObserver) -> Result<Self> {
         let places: [(HookLayer, Option<PathBuf>); 2] = [
             (
                 HookLayer::Project,
-                project.map(|project| inside::path(project, &[FILE], Kind::File)).transpose()?,
+                project.map(|project| inside::path(project, &[FILE], FileKind::File)).transpose()?,
             ),
             (HookLayer::Infra, Some(home.root().join(FILE))),
         ];
@@ -47,7 +47,7 @@ impl OuterHooks {
             };
             let loaded = load_hooks(&project::shown(&path), &text, layer)?;
             if !loaded.warnings.is_empty() {
-                output.report(&loaded.warnings);
+                notices.notice(Notice::Doubtful(&loaded.warnings));
             }
             hooks.extend(loaded.hooks);
             *kept = loaded.document;

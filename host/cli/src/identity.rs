@@ -208,7 +208,7 @@ fn unusable(path: &Path, reason: &dyn std::fmt::Display) -> Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::exit::Exit;
+    use crate::error::Kind;
 
     #[test]
     fn a_rotation_that_was_cut_short_is_undone() {
@@ -258,7 +258,7 @@ mod tests {
         }
         let second = home.identity().unwrap();
         home.rotate_identity(true, Timestamp(2)).unwrap();
-        assert_eq!(home.signing_identity(second.id()).unwrap_err().exit(), Exit::Integrity);
+        assert_eq!(home.signing_identity(second.id()).unwrap_err().kind(), Kind::Integrity);
         assert_eq!(home.verifying_identity(second.id()).unwrap(), Some(second.verifying_key()));
         assert_eq!(home.verifying_identities().unwrap().len(), 3);
         let stranger = SigningKey::from_seed(&[3; 32]);
@@ -267,6 +267,6 @@ mod tests {
         // A key under the name of another one is not taken for it.
         let public = stranger.verifying_key().to_pem().unwrap();
         fs::write(home.identities().join(format!("{}.pub.pem", second.id())), public).unwrap();
-        assert_eq!(home.verifying_identity(second.id()).unwrap_err().exit(), Exit::Integrity);
+        assert_eq!(home.verifying_identity(second.id()).unwrap_err().kind(), Kind::Integrity);
     }
 }

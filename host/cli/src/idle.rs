@@ -9,26 +9,21 @@ use graph_core::record::Status;
 use graph_core::walker::{Event, Resume, TaskReport, TaskSpec};
 use graph_store::{CheckpointStore, RunUpdate};
 
-use crate::context::{Context, now};
 use crate::error::{Error, Result};
+use crate::host::{Host, now};
 use crate::resume::bare_walker;
 use crate::runs;
 use graph_driver::{Control, Driver, Parts, SystemClock, TaskExecutor, Writing};
 
 /// Takes a run that nobody runs, and lets its walker stop it before anything runs. What it comes to is stored and signed
 /// like any other stop, and a resume goes on from there.
-pub async fn stop(
-    run: &str,
-    wish: Control,
-    store: Arc<dyn CheckpointStore>,
-    context: &Context,
-) -> Result<Status> {
+pub async fn stop(run: &str, wish: Control, store: Arc<dyn CheckpointStore>, host: &Host) -> Result<Status> {
     let guard = store.acquire(run, &runs::this_process())?;
     let row = runs::find(&*store, run)?;
     if row.status.is_end() {
         return Ok(row.status);
     }
-    let (mut walker, key, standing, from_the_start) = bare_walker(&*store, &row, context)?;
+    let (mut walker, key, standing, from_the_start) = bare_walker(&*store, &row, host)?;
     walker
         .handle(now(), wish.into())
         .map_err(|error| Error::storage(format!("run {run} cannot be stopped: {error}")))?;

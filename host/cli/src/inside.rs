@@ -11,7 +11,7 @@ use crate::project::{self, MARK};
 
 /// What has to be at the end of a path, if anything is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A folder.
     Folder,
     /// A regular file.
@@ -22,13 +22,13 @@ pub enum Kind {
 ///
 /// It is an integrity error if a step is a link, and a storage error if a step on the way is no folder, or the end not of
 /// its kind.
-pub fn path(project: &Path, names: &[&str], kind: Kind) -> Result<PathBuf> {
+pub fn path(project: &Path, names: &[&str], kind: FileKind) -> Result<PathBuf> {
     let mut path = project.join(MARK);
-    check(&path, if names.is_empty() { kind } else { Kind::Folder })?;
+    check(&path, if names.is_empty() { kind } else { FileKind::Folder })?;
     for (at, name) in names.iter().enumerate() {
         path.push(name);
         let is_last = at + 1 == names.len();
-        if !check(&path, if is_last { kind } else { Kind::Folder })? && !is_last {
+        if !check(&path, if is_last { kind } else { FileKind::Folder })? && !is_last {
             // Nothing is below what is not there.
             path.extend(&names[at + 1..]);
             break;
@@ -40,7 +40,7 @@ pub fn path(project: &Path, names: &[&str], kind: Kind) -> Result<PathBuf> {
 /// As [`path`], of a file that is changed where it is: it is an integrity error, too, if it has another name, as it would be
 /// changed there.
 pub fn path_to_change(project: &Path, names: &[&str]) -> Result<PathBuf> {
-    let path = path(project, names, Kind::File)?;
+    let path = path(project, names, FileKind::File)?;
     if fs::symlink_metadata(&path).is_ok_and(|found| links(&found) > 1) {
         let shown = project::shown(&path);
         let message = format!(
@@ -64,13 +64,13 @@ pub fn folder(project: &Path, names: &[&str]) -> Result<PathBuf> {
             }
             other => other.map_err(|error| Error::write("the folder", &path, &error))?,
         }
-        check(&path, Kind::Folder)?;
+        check(&path, FileKind::Folder)?;
     }
     Ok(path)
 }
 
 /// Whether something is there, which is of that kind and no link.
-fn check(path: &Path, kind: Kind) -> Result<bool> {
+fn check(path: &Path, kind: FileKind) -> Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found.file_type(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -79,10 +79,10 @@ fn check(path: &Path, kind: Kind) -> Result<bool> {
         }
     };
     let expected = match kind {
-        Kind::Folder if found.is_dir() => return Ok(true),
-        Kind::File if found.is_file() => return Ok(true),
-        Kind::Folder => "a folder",
-        Kind::File => "a regular file",
+        FileKind::Folder if found.is_dir() => return Ok(true),
+        FileKind::File if found.is_file() => return Ok(true),
+        FileKind::Folder => "a folder",
+        FileKind::File => "a regular file",
     };
     let shown = project::shown(path);
     let error = if found.is_symlink() {

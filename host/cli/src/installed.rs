@@ -16,11 +16,11 @@ use graph_registry::pull::{Pulled, PulledContent};
 use graph_registry::reference::Reference;
 use serde::{Deserialize, Serialize};
 
-use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::{create_private_folder, write_atomic};
+use crate::host::now;
 use crate::items::envelope_path;
-use crate::project;
+use crate::project::{self, Project};
 use crate::registry::LockFile;
 
 /// A folder with this file in it holds nothing but what was pulled.
@@ -101,13 +101,19 @@ pub fn without_signature(file: &Path) -> Error {
         .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")
 }
 
-/// Checks what was pulled and is about to be used against the lockfile of the project around the current folder: another
-/// project may have pulled another version since.
-pub fn as_locked(file: &Path, item_type: ItemType, id: &str, digest: &Digest) -> Result<()> {
+/// Checks what was pulled and is about to be used against the lockfile of a project: another project may have pulled
+/// another version since.
+pub fn as_locked(
+    project: &Project,
+    file: &Path,
+    item_type: ItemType,
+    id: &str,
+    digest: &Digest,
+) -> Result<()> {
     if !file.ancestors().skip(1).any(|folder| folder.join(MARK).exists()) {
         return Ok(());
     }
-    let lock = LockFile::of_current_folder()?;
+    let lock = LockFile::open(project.folder())?;
     let locked = lock.get(item_type, id.split_once('@').map_or(id, |(id, _)| id));
     match locked.filter(|locked| locked.digest != *digest) {
         None => Ok(()),

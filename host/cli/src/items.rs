@@ -7,20 +7,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::diagnostic::nearest;
+use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{Moment, TrustStore, VerifiedComponent, VerifyError};
 use serde::Serialize;
 
-use crate::context::now;
+use crate::error::Kind;
 use crate::error::{Error, Result};
-use crate::exit::Exit;
 use crate::home::Home;
-use crate::inside::{self, Kind};
+use crate::host::now;
+use crate::inside::{self, FileKind};
 use crate::installed;
-use crate::output::printable;
 use crate::precedence::{Candidate, Others, choose};
-use crate::project::{self, MARK};
+use crate::project::{self, MARK, Project};
+use graph_core::diagnostic::printable;
 
 /// The largest component that is read, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;
@@ -73,6 +74,8 @@ pub struct Places {
     roots: Vec<Root>,
     /// The ids that a run under way was begun with.
     pinned: BTreeSet<String>,
+    /// The project whose lockfile says which version of what was pulled may be used.
+    keeper: Project,
 }
 
 /// A folder with items of all types.
@@ -209,14 +212,15 @@ impl Root {
 }
 
 impl Places {
-    /// The folders of `--items`, then those of the project, then those of the user's space, then what is installed.
-    pub fn new(items: &[PathBuf], project: Option<&Path>, home: &Home) -> Self {
+    /// The folders of `--items`, then those of the project, then those of the user's space, then what is installed. What was
+    /// pulled is held to the lockfile of `keeper`.
+    pub fn new(items: &[PathBuf], project: Option<&Path>, home: &Home, keeper: &Project) -> Self {
         let root = |space, folder: PathBuf| Root { space, folder };
         let mut roots: Vec<_> = items.iter().map(|folder| root(Space::Named, folder.clone())).collect();
         roots.extend(project.map(|project| root(Space::Project, project.join(MARK))));
         roots.push(root(Space::User, home.root().join(MARK)));
         roots.push(root(Space::Installed, home.installed()));
-        Self { roots, pinned: BTreeSet::new() }
+        Self { roots, pinned: BTreeSet::new(), keeper: keeper.clone() }
     }
 
     /// The same places for a run under way, which was begun with items of these ids, with or without versions.
@@ -224,6 +228,17 @@ impl Places {
     pub fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
         self.pinned = items.into_iter().map(|item| without_version(item).to_owned()).collect();
         self
+    }
+
+    /// Refuses what was pulled and is not what the lockfile says: another project may have pulled another version since.
+    pub(crate) fn check_lock(
+        &self,
+        file: &Path,
+        item_type: ItemType,
+        id: &str,
+        digest: &Digest,
+    ) -> Result<()> {
+        installed::as_locked(&self.keeper, file, item_type, id, digest)
     }
 
     /// Finds a tool by its id, `a/b` or `a/b@1.2.0`.
@@ -339,7 +354,7 @@ fn in_project(folder: &Path, file: &str) -> Result<bool> {
     };
     let names: Vec<&str> =
         std::iter::once(kind).chain(file.split('/').filter(|name| !name.is_empty())).collect();
-    let kind = if names.len() > 1 { Kind::File } else { Kind::Folder };
+    let kind = if names.len() > 1 { FileKind::File } else { FileKind::Folder };
     inside::path(project, &names, kind).map(|path| path.exists())
 }
 
@@ -480,6 +495,7 @@ pub fn verify(
     item: &str,
     path: &Path,
     envelope: Option<&Path>,
+    places: &Places,
     trust: &TrustStore,
     judged: Moment,
     allow_unsigned: bool,
@@ -492,7 +508,7 @@ pub fn verify(
     let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);
     match verified {
         Ok(verified) => {
-            installed::as_locked(path, ItemType::Tool, verified.id(), verified.digest())?;
+            places.check_lock(path, ItemType::Tool, verified.id(), verified.digest())?;
             Ok(verified)
         }
         Err(VerifyError::Unsigned { .. }) if installed::is_pulled(path) => {
@@ -513,7 +529,7 @@ pub fn judged(recorded: Option<Timestamp>) -> Moment {
 
 /// A component that is not let in, at the edge.
 pub fn refused(error: &VerifyError) -> Error {
-    Error::new(Exit::Integrity, "integrity", error.to_string()).help(error.help())
+    Error::new(Kind::Integrity, "integrity", error.to_string()).help(error.help())
 }
 
 #[cfg(test)]
@@ -571,7 +587,8 @@ mod tests {
         fs::write(at("project/.ai/tools/b/y.yaml"), "").unwrap();
         fs::write(at("home/.ai/tools/c/z.wasm"), "").unwrap();
         fs::write(at("secret.wasm"), "").unwrap();
-        let places = Places::new(&[at("one")], Some(&at("project")), &Home::at(at("home")));
+        let places =
+            Places::new(&[at("one")], Some(&at("project")), &Home::at(at("home")), &Project::at(at("p")));
 
         let found = |id: &str| match places.find(id).unwrap() {
             Found::Component { file, envelope } => (file.path, Some(envelope)),

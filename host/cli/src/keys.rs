@@ -173,7 +173,7 @@ pub fn signing_key(home: &Home, name_or_file: &str) -> Result<SigningKey> {
         let (file, _) = Pairs::of(home).files(name_or_file)?;
         if file.exists() || !Path::new(name_or_file).exists() {
             return read_private(&file).map_err(|error| {
-                if error.exit() == crate::exit::Exit::NotFound {
+                if error.kind() == crate::error::Kind::NotFound {
                     Error::not_found(format!("there is no key named `{name_or_file}`")).help(
                         "`graph-host keys list` shows your keys; `graph-host keys generate NAME` makes one",
                     )
@@ -223,7 +223,7 @@ fn read_key_file(path: &Path) -> Result<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::exit::Exit;
+    use crate::error::Kind;
 
     #[test]
     fn a_pair_is_private_and_is_never_replaced_unasked() {
@@ -244,7 +244,7 @@ mod tests {
             let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode(&pair.private_file), mode(&pair.public_file)), (0o600, 0o644));
         }
-        assert_eq!(pairs.generate("me", false).unwrap_err().exit(), Exit::Usage);
+        assert_eq!(pairs.generate("me", false).unwrap_err().kind(), Kind::Usage);
         assert_eq!(pairs.get("me").unwrap().public, pair.public);
         let replaced = pairs.generate("me", true).unwrap();
         assert_ne!(replaced.public, pair.public);
@@ -256,13 +256,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().to_owned());
         for name in ["", "../me", "a.b", "a/b", "é"] {
-            assert_eq!(Pairs::of(&home).generate(name, false).unwrap_err().exit(), Exit::Usage, "{name}");
+            assert_eq!(Pairs::of(&home).generate(name, false).unwrap_err().kind(), Kind::Usage, "{name}");
         }
-        assert_eq!(signing_key(&home, "nobody").unwrap_err().exit(), Exit::NotFound);
+        assert_eq!(signing_key(&home, "nobody").unwrap_err().kind(), Kind::NotFound);
         let file = folder.path().join("x.pem");
         fs::write(&file, "not a key").unwrap();
-        assert_eq!(signing_key(&home, file.to_str().unwrap()).unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(signing_key(&home, file.to_str().unwrap()).unwrap_err().kind(), Kind::Invalid);
         fs::write(&file, [0xff]).unwrap();
-        assert_eq!(signing_key(&home, file.to_str().unwrap()).unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(signing_key(&home, file.to_str().unwrap()).unwrap_err().kind(), Kind::Invalid);
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
+use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Durability, Graph};
 use graph_core::json;
@@ -19,18 +20,18 @@ use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
 use crate::cached;
-use crate::compiling::Progress;
 use crate::components::Components;
-use crate::context::{Context, now};
+use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
-use crate::exit::Exit;
 use crate::graph_file::{GraphFile, locate};
 use crate::hooks::OuterHooks;
+use crate::host::{Host, now};
 use crate::items::Places;
+use crate::notice::{CompileNotices, Notice};
 use crate::pins::{Pins, absolute, kept_text};
 use crate::preflight::Plan;
-use crate::project;
+use crate::project::{self, Project};
 use crate::runs;
 use crate::subgraphs::Subgraphs;
 use crate::text_file;
@@ -38,20 +39,16 @@ use crate::trust;
 use crate::trust_log::TrustLog;
 use graph_driver::{Driver, Parts, SystemClock, Writing};
 
-/// Where things are taken from: the options that say so are the same wherever components are used.
-#[derive(Clone, Debug, Default, clap::Args)]
+/// Where things are taken from, wherever components are used.
+#[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// A trust file whose keys count for this command, beside those of your trust store
-    #[arg(long, value_name = "FILE")]
+    /// Trust files whose keys count, next to those of the user's trust store.
     pub trust: Vec<PathBuf>,
-    /// A folder in which items are looked for first, as DIR/ID.wasm
-    #[arg(long, value_name = "DIR")]
+    /// Folders in which items are looked for first, as `DIR/ID.wasm`.
     pub items: Vec<PathBuf>,
-    /// The project: its .ai/tools has items. Without it, the nearest folder with .ai at or above the graph
-    #[arg(long, value_name = "DIR")]
+    /// The project with items in its `.ai/tools`. Without it, the nearest folder with `.ai` at or above the graph.
     pub project: Option<PathBuf>,
-    /// Let components run that nobody has signed: for those that you are developing
-    #[arg(long)]
+    /// Whether components may run that nobody has signed: for those under development.
     pub allow_unsigned: bool,
 }
 
@@ -66,44 +63,51 @@ pub struct Scene {
     pub components: Components,
     /// The hooks of the project and of the user.
     pub hooks: OuterHooks,
+    /// The project that keeps the run.
+    pub project: Project,
     /// Where everything came from; components and grants are filled in by a plan.
     pub pins: Pins,
 }
 
 impl Scene {
     /// Reads graph, manifest and trust.
-    pub fn open(graph: &str, caps: Option<&Path>, sources: &Sources, context: &Context) -> Result<Self> {
+    pub fn open(
+        graph: &str,
+        caps: Option<&Path>,
+        sources: &Sources,
+        keeper: &Project,
+        host: &Host,
+    ) -> Result<Self> {
         check_folders(sources)?;
-        let trust = trust::load(&context.home, &sources.trust, context.output)?;
-        let current = project::current_folder()?;
-        let here = sources.project.clone().or_else(|| project::nearest(&current));
-        let places = Places::new(&sources.items, here.as_deref(), &context.home);
+        let trust = trust::load(&host.home, &sources.trust, &*host.notices)?;
+        let here = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
+        let places = Places::new(&sources.items, here.as_deref(), &host.home, keeper);
         let located = locate(graph, &places)?;
         let path = located.path.clone();
         let around = absolute(&path);
         // A graph of the user's space, as one that was pulled, is used in the project around the current folder.
-        let own = if around.starts_with(absolute(context.home.root())) {
+        let own = if around.starts_with(absolute(host.home.root())) {
             here
         } else {
             around.parent().and_then(project::nearest)
         };
         let project = sources.project.clone().or(own);
-        let places = Places::new(&sources.items, project.as_deref(), &context.home);
+        let places = Places::new(&sources.items, project.as_deref(), &host.home, keeper);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
             // An item of the project around the current folder, where there is another one around it. One that was found
             // and refused stays refused.
-            if error.exit() != Exit::NotFound || Path::new(graph) == path {
+            if error.kind() != Kind::NotFound || Path::new(graph) == path {
                 Err(error)
             } else {
-                GraphFile::read(located, &trust)
+                GraphFile::read(located, &places, &trust)
             }
         })?;
         let manifest = match caps {
-            Some(path) => read_manifest(path, context)?,
+            Some(path) => read_manifest(path, host)?,
             None => Manifest::deny_all(),
         };
-        let hooks = OuterHooks::read(project.as_deref(), &context.home, context.output)?;
-        let engine = engine(context)?;
+        let hooks = OuterHooks::read(project.as_deref(), &host.home, &*host.notices)?;
+        let engine = engine(host)?;
         let mut pins = Pins {
             graph_file: around,
             caps_file: caps.map(absolute),
@@ -122,7 +126,7 @@ impl Scene {
         pins.of_graphs(&subgraphs.graphs);
         pins.of_signed_graphs(Some(&file.standing), &subgraphs.files);
         let components = components(engine, places, trust, manifest, sources.allow_unsigned);
-        Ok(Self { file, subgraphs, components, hooks, pins })
+        Ok(Self { file, subgraphs, components, hooks, project: keeper.clone(), pins })
     }
 
     /// The command that shows what the graph needs.
@@ -144,7 +148,7 @@ impl Scene {
 /// A word of a command line, quoted where a shell would take it apart.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
-    let text = crate::output::printable(text);
+    let text = printable(text);
     if !text.is_empty() && text.chars().all(plain) {
         text.into_owned()
     } else {
@@ -178,23 +182,23 @@ pub fn components(
 }
 
 /// The engine, with the user's cache of compiled components.
-pub fn engine(context: &Context) -> Result<Engine> {
+pub fn engine(host: &Host) -> Result<Engine> {
     let config = EngineConfig {
-        cache_dir: Some(context.home.cache().to_path_buf()),
+        cache_dir: Some(host.home.cache().to_path_buf()),
         cache_bytes: cached::limit()?,
-        compiler: context.compiler.clone(),
-        compile_observer: Some(Arc::new(Progress(context.output))),
+        compiler: host.compiler.clone(),
+        compile_observer: Some(Arc::new(CompileNotices(Arc::clone(&host.notices)))),
         ..EngineConfig::default()
     };
     Engine::new(config).map_err(|error| Error::storage(error.to_string()))
 }
 
 /// Reads a manifest, and tells its warnings.
-pub fn read_manifest(path: &Path, context: &Context) -> Result<Manifest> {
+pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
     let text = text_file::read_named_as("the manifest", path)?;
     let (manifest, warnings) = parse_manifest(path, &text)?;
     if !warnings.is_empty() {
-        context.output.report(&warnings);
+        host.notices.notice(Notice::Doubtful(&warnings));
     }
     Ok(manifest)
 }
@@ -294,17 +298,16 @@ pub fn begin(
     plan: Plan,
     start: Start,
     store: Arc<dyn CheckpointStore>,
-    context: &Context,
-    quiet: bool,
+    host: &Host,
 ) -> Result<Ready> {
-    let Scene { file, subgraphs, mut components, hooks, mut pins } = scene;
-    let log = TrustLog::of(&context.home);
+    let Scene { file, subgraphs, mut components, hooks, project, mut pins } = scene;
+    let log = TrustLog::of(&host.home);
     let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));
     let graphs: Vec<_> = inside.chain([(file.graph.id.as_str(), &file)]).collect();
     log.accept_plan(&plan, &graphs)?;
     components.log = Some(log);
     let graph = file.graph;
-    let key = context.home.identity()?;
+    let key = host.home.identity()?;
     pins.of_plan(&plan);
     let (pins_digest, pins_text) = pins.text()?;
     let at = now();
@@ -338,7 +341,7 @@ pub fn begin(
         row: RunRow {
             run_id: run.clone(),
             graph_id: graph.id.clone(),
-            graph_path: Some(relative(&pins.graph_file)),
+            graph_path: Some(relative(&pins.graph_file, &project)),
             parent_id: None,
             root_id: run.clone(),
             continuation_of: None,
@@ -382,7 +385,7 @@ pub fn begin(
     store.create_run(&new)?;
     let guard = store.acquire(&run, &runs::this_process())?;
     let walker = RunTree::new(Arc::clone(&graph), setup);
-    let driver = drive_with(walker, &run, components, plan, store, key, durability, context, quiet)?;
+    let driver = drive_with(walker, &run, components, plan, store, key, durability, &project, host)?;
     Ok(Ready { run, driver, guard })
 }
 
@@ -396,12 +399,12 @@ pub(crate) fn drive_with(
     store: Arc<dyn CheckpointStore>,
     key: SigningKey,
     durability: Durability,
-    context: &Context,
-    quiet: bool,
+    project: &Project,
+    host: &Host,
 ) -> Result<Driver> {
-    let executor = ComponentExecutor::new(components, plan, context.output, quiet);
-    let project = crate::project::of_current_folder()?;
-    let executor = Arc::new(executor.keeping(Arc::clone(&store)).with_knowledge_of(&project, &context.home));
+    let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices));
+    let executor = executor.keeping(Arc::clone(&store)).with_knowledge_of(project.folder(), &host.home);
+    let executor = Arc::new(executor);
     let parts =
         Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
     Driver::new(walker, run, parts).map_err(|error| {
@@ -416,10 +419,8 @@ fn seed(text: &str) -> Digest {
 }
 
 /// The path as a project keeps it: relative to the project whose state it is in, where it lies there.
-fn relative(path: &Path) -> String {
-    let project = project::of_current_folder().ok();
-    let relative = project.as_deref().and_then(|project| path.strip_prefix(project).ok());
-    relative.unwrap_or(path).to_string_lossy().into_owned()
+fn relative(path: &Path, project: &Project) -> String {
+    path.strip_prefix(absolute(project.folder())).unwrap_or(path).to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use graph_host::context::Context;
 use graph_host::error::Error;
-use graph_host::exit::Exit;
-use graph_host::output::Output;
+use graph_host::terminal::exit::{self, Exit};
+use graph_host::terminal::output::Output;
 
 use crate::command::Command;
 
@@ -37,14 +37,14 @@ fn main() -> ExitCode {
     };
     let output = Output::new(cli.json).in_lines(cli.command.streams(cli.json));
     let compiler = graph_host::compiling::by_this_program();
-    let ended = Context::new(cli.json, compiler).and_then(|context| {
-        context.home.clean_up();
-        cli.command.run(&Context { output, ..context })
+    let ended = Context::new(output, compiler).and_then(|context| {
+        context.host.home.clean_up();
+        cli.command.run(&context)
     });
     ended
         .unwrap_or_else(|error| {
             output.error(&error);
-            error.exit()
+            exit::of(&error)
         })
         .into()
 }

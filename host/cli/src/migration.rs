@@ -14,7 +14,6 @@ use graph_store::{Format, Found};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::exit::Exit;
 use crate::home::Home;
 use crate::project::{self, MARK};
 use crate::state::{self, OwnState};
@@ -92,16 +91,9 @@ pub fn migrate(report: &mut Report, project: &Path, home: &Home) -> Result<()> {
 }
 
 impl Report {
-    /// What the command comes to.
-    pub fn exit(&self) -> Exit {
-        let is = |state: State| self.files.iter().any(|stored| stored.state == state);
-        if is(State::Newer) || is(State::Unreadable) {
-            Exit::Integrity
-        } else if is(State::Older) {
-            Exit::Failed
-        } else {
-            Exit::Ok
-        }
+    /// Whether a file is in one of these states.
+    pub fn has(&self, states: &[State]) -> bool {
+        self.files.iter().any(|stored| states.contains(&stored.state))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::graph_file::GraphFile;
 use crate::home::Home;
 use crate::items::Places;
 use crate::preflight::{Plan, PlannedNode};
+use crate::project::Project;
 use crate::texts::{self, Text};
 
 /// What stands before the names of hooks among the grants: nodes are never called that.
@@ -157,12 +158,12 @@ impl Pins {
     }
 
     /// Where items are looked for when the run goes on. What it was begun with stays admitted, as far as it has not changed.
-    pub(crate) fn places(&self, home: &Home) -> Places {
+    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> Places {
         let texts =
             self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
         let ids: Vec<String> =
             texts.chain(self.components.keys().chain(self.graphs.keys()).cloned()).collect();
-        Places::new(&self.item_folders, self.project.as_deref(), home).begun_with(&ids)
+        Places::new(&self.item_folders, self.project.as_deref(), home, keeper).begun_with(&ids)
     }
 
     /// The text that a run keeps, and its digest.

@@ -22,13 +22,13 @@ use graph_registry::artifact::{Kind, read_text};
 use semver::Version;
 use serde::Serialize;
 
-use crate::context::now;
+use crate::error::Kind as ErrorKind;
 use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::host::now;
 use crate::items::{ItemFile, Places, Space, envelope_path, read_component, without_version};
-use crate::output::printable;
 use crate::project;
 use crate::text_file;
+use graph_core::diagnostic::printable;
 
 /// A file that an id may stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -325,7 +325,7 @@ fn older(file: &ItemFile, own: &Version, other: &Candidate, newer: &Version) -> 
         project::shown(&other.path)
     );
     let option = naming_option(&shown, &file.path);
-    Error::new(Exit::Integrity, "integrity", message).help(format!(
+    Error::new(ErrorKind::Integrity, "integrity", message).help(format!(
         "take the older one out of the project; to use it all the same, name its folder: {option}"
     ))
 }

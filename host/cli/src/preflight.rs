@@ -22,9 +22,9 @@ use self::item::{admit_all, look, look_at};
 pub use self::report::item_json;
 use crate::components::{Admitted, Components};
 use crate::error::Error;
-use crate::exit::Exit;
-use crate::output::printable;
+use crate::error::Kind;
 use crate::texts::Text;
+use graph_core::diagnostic::printable;
 
 /// What a graph is about to do.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub enum PlannedId {
 #[derive(Clone, Debug)]
 pub struct PlanProblem {
     /// The exit code that it stands for.
-    pub exit: Exit,
+    pub kind: Kind,
     /// Its stable name.
     pub code: &'static str,
     /// What is wrong.
@@ -105,7 +105,7 @@ pub struct PlanProblem {
 impl From<Error> for PlanProblem {
     fn from(error: Error) -> Self {
         Self {
-            exit: error.exit(),
+            kind: error.kind(),
             code: error.code(),
             message: error.message().to_owned(),
             help: error.help_text().map(str::to_owned),
@@ -118,7 +118,7 @@ impl From<Error> for PlanProblem {
 impl From<Refusal> for PlanProblem {
     fn from(refusal: Refusal) -> Self {
         Self {
-            exit: Exit::Denied,
+            kind: Kind::Denied,
             code: "denied",
             message: refusal.to_string(),
             help: None,

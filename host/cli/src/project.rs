@@ -1,6 +1,9 @@
 //! Projects: folders with a `.ai` folder in them, where items and the state of runs lie.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use graph_core::diagnostic::printable;
 
 use crate::error::{Error, Result};
 
@@ -12,23 +15,27 @@ pub fn nearest(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|folder| folder.join(MARK).is_dir()).map(Path::to_path_buf)
 }
 
-/// The folder that the command was typed in.
-pub fn current_folder() -> Result<PathBuf> {
-    std::env::current_dir()
-        .map_err(|error| Error::storage(format!("the current folder cannot be used: {error}")))
+/// The project that keeps a run: its state, what its components keep, and the lockfile that its items are held to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    folder: PathBuf,
 }
 
-/// The project whose state a command works on: the one around the current folder, or the current folder itself.
-pub fn of_current_folder() -> Result<PathBuf> {
-    let folder = current_folder()?;
-    Ok(nearest(&folder).unwrap_or(folder))
-}
+impl Project {
+    /// The project in this folder, which need not have a `.ai` folder yet.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
 
-/// The project that is named, or the one around the current folder.
-pub fn named(folder: Option<&Path>) -> Result<PathBuf> {
-    let Some(folder) = folder else { return of_current_folder() };
-    check_folder(folder)?;
-    Ok(folder.to_path_buf())
+    /// The project around a folder: the nearest one with `.ai`, or the folder itself.
+    pub fn around(folder: PathBuf) -> Self {
+        Self { folder: nearest(&folder).unwrap_or(folder) }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
 }
 
 /// Whether a folder that is named is one.
@@ -40,12 +47,20 @@ pub fn check_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// A path for people: relative to the current folder where it lies in it.
+/// What [`shown`] makes paths relative to.
+static SHOWN_FROM: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on messages show paths in this folder relative to it, as a command line wants them. Without this they show
+/// paths as they are. The first call counts.
+pub fn show_paths_from(folder: PathBuf) {
+    let _ = SHOWN_FROM.set(folder);
+}
+
+/// A path as messages show it.
 pub fn shown(path: &Path) -> String {
-    let relative =
-        std::env::current_dir().ok().and_then(|folder| path.strip_prefix(folder).ok().map(Path::to_path_buf));
-    let path = relative.filter(|path| !path.as_os_str().is_empty()).unwrap_or_else(|| path.to_path_buf());
-    crate::output::printable(&path.display().to_string()).into_owned()
+    let relative = SHOWN_FROM.get().and_then(|folder| path.strip_prefix(folder).ok());
+    let path = relative.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
+    printable(&path.display().to_string()).into_owned()
 }
 
 #[cfg(test)]

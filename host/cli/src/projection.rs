@@ -13,11 +13,12 @@ use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use graph_store::{At, CheckpointStore, RunRow};
 use serde_json::{Map, Value};
 
-use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::write_atomic;
-use crate::inside::{self, Kind};
+use crate::host::now;
+use crate::inside::{self, FileKind};
 use crate::runs;
+use graph_core::diagnostic::printable;
 
 /// The items that a host signs with its identity key, and is believed for.
 pub const ITEMS: &str = "graphs/*";
@@ -80,7 +81,7 @@ fn names(id: &str) -> Vec<&str> {
 
 /// The file of an item. Links on the way are not followed.
 fn file(project: &Path, id: &str) -> Result<PathBuf> {
-    inside::path(project, &names(&format!("{id}.md")), Kind::File)
+    inside::path(project, &names(&format!("{id}.md")), FileKind::File)
 }
 
 /// The item's id: the graph's may hold characters that ids of items do not have.
@@ -150,7 +151,7 @@ fn text(
     };
     body.insert("inputs".to_owned(), parsed(&inputs)?);
     body.extend(runs::state(store, checkpoint)?);
-    text.push_str(&crate::report::pretty(&Value::Object(body)));
+    text.push_str(&printable(&serde_json::to_string_pretty(&body).unwrap_or_default()));
     text.push('\n');
     Ok(text)
 }

@@ -17,15 +17,15 @@ use graph_registry::publish::{Published, publish};
 use graph_registry::reference::Reference;
 use serde_json::Value;
 
-use crate::context::now;
+use crate::error::Kind as ErrorKind;
 use crate::error::{Error, Result};
-use crate::exit::Exit;
 use crate::graph_file::wrongly_signed;
+use crate::host::now;
 use crate::items::{self, FindError, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file};
-use crate::output::printable;
 use crate::project;
 use crate::registry::Puller;
 use crate::signing::Target;
+use graph_core::diagnostic::printable;
 
 /// Sets the time that artifacts say they were created at, in seconds since 1970.
 pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
@@ -116,7 +116,7 @@ impl Publisher<'_> {
             return self.file(path, said);
         }
         let is_missing =
-            |found: &Result<Ready>| found.as_ref().is_err_and(|error| error.exit() == Exit::NotFound);
+            |found: &Result<Ready>| found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
         let tool = self.item(ItemType::Tool, name, said);
         if !is_missing(&tool) {
             return tool;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use graph_core::graph::ItemType;
 use graph_core::trust::TrustStore;
-use graph_core::yaml::parse_duration;
 use graph_registry::artifact::Use;
 use graph_registry::http::{Options, TOKEN_REALM_VARIABLE};
 use graph_registry::lock::{Allowed, Departure, FILE, Lock, Locked};
@@ -14,8 +13,8 @@ use graph_registry::pull::{self, Judge, PullError, Pulled};
 use graph_registry::reference::{Reference, ReferenceError};
 use graph_registry::transport::{self, Transport, TransportError};
 
+use crate::error::Kind;
 use crate::error::{Error, Result};
-use crate::exit::Exit;
 use crate::home::write_atomic;
 use crate::items::judged;
 use crate::pins::absolute;
@@ -25,31 +24,20 @@ use crate::{project, text_file};
 const MOST: u64 = 1 << 30;
 
 /// How registries are talked to.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug)]
 pub struct Network {
     /// Talk to registries without TLS; with those on this machine that is done anyway, unless this is `false`
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub plain_http: Option<bool>,
     /// How long all requests may take together, such as 30s or 10m
-    #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = span)]
     pub timeout: Duration,
     /// A host that may make the tokens of a registry and gets your credentials for it, such as `auth.docker.io`; without it,
     /// only the registry itself. `GRAPH_HOST_REGISTRY_TOKEN_REALM` names one, too
-    #[arg(long, value_name = "HOST")]
     pub token_realm: Vec<String>,
 }
 
 impl Default for Network {
     fn default() -> Self {
         Self { plain_http: None, timeout: Duration::from_mins(5), token_realm: Vec::new() }
-    }
-}
-
-fn span(text: &str) -> Result<Duration, String> {
-    match parse_duration(text) {
-        Ok(span) if span.is_zero() => Err("it has to be longer than nothing".to_owned()),
-        Ok(span) => Ok(span),
-        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -90,9 +78,9 @@ impl From<TransportError> for Error {
             Trouble::TooLarge { .. } | Trouble::TooMuch { .. } => {
                 Self::integrity(message).help("nothing was written; what is this large is no item")
             }
-            Trouble::Timeout { .. } => Self::new(Exit::TimedOut, "timed_out", message)
+            Trouble::Timeout { .. } => Self::new(Kind::TimedOut, "timed_out", message)
                 .help("nothing was written; --timeout SPAN gives it more time"),
-            Trouble::Network { .. } => Self::new(Exit::Storage, "network", message).help(
+            Trouble::Network { .. } => Self::new(Kind::Storage, "network", message).help(
                 "check the name of the registry and the connection; proxies are taken from the environment",
             ),
             Trouble::Answer { .. } | Trouble::Redirect { .. } | Trouble::Broken { .. } => {
@@ -270,11 +258,6 @@ impl LockFile {
             Err(error) => return Err(Error::read("the lockfile", &path, &error)),
         };
         Ok(Self { path, lock })
-    }
-
-    /// That of the project around the current folder, or of the current folder.
-    pub fn of_current_folder() -> Result<Self> {
-        Self::open(&project::of_current_folder()?)
     }
 
     /// Whether anything is locked. `Err` says of the file why nothing is.

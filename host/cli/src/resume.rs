@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
+use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::graph::Graph;
 use graph_core::parameters;
@@ -15,16 +16,15 @@ use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 
 use crate::changes::{self, Present};
-use crate::context::{Context, now};
+use crate::error::Kind;
 use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::host::{Host, now};
 use crate::items::judged;
 use crate::kept::Kept;
 use crate::launch::{Ready, components, drive_with, engine};
-use crate::output::printable;
 use crate::pins::{Pins, kept_text};
 use crate::preflight::Plan;
-use crate::project;
+use crate::project::{self, Project};
 use crate::runs::{self, Checked};
 use crate::texts;
 use crate::trust;
@@ -82,8 +82,8 @@ pub async fn reopen(
     store: Arc<dyn CheckpointStore>,
     accept_changes: bool,
     signing_key: Option<SigningKey>,
-    context: &Context,
-    quiet: bool,
+    project: &Project,
+    host: &Host,
 ) -> Result<Resumable> {
     let found = runs::find(&*store, name)?;
     let run = found.run_id.clone();
@@ -96,7 +96,7 @@ pub async fn reopen(
     if row.status.is_end() {
         return Err(finished(&row));
     }
-    let key = own_key(&row, context)?;
+    let key = own_key(&row, host)?;
     let restored = runs::restore(&*store, &run, key.verifying_key())?;
     let checked = restored.as_ref().map(|(_, checked)| *checked);
     let restored = restored.map(|(tree, _)| tree);
@@ -109,24 +109,24 @@ pub async fn reopen(
     let kept = Kept::read(&*store, &row)?;
 
     let mut pins = kept.pins.clone();
-    let trust = trust::load(&context.home, &pins.trust_files, context.output)?;
+    let trust = trust::load(&host.home, &pins.trust_files, &*host.notices)?;
     let judged = judged(restored.as_ref().map(|tree| tree.root.checkpoint.at));
     let mut present =
         Present { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = inputs_of(&*store, &row)?;
     let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
-    let places = pins.places(&context.home);
+    let places = pins.places(&host.home, project);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
     let mut changes = present.changes;
-    let engine = engine(context)?;
+    let engine = engine(host)?;
     pins.engine = engine.digest();
     pins.graph_text = kept_text(&graph.document).0;
     (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
     pins.of_graphs(&graphs);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
     components.recorded = restored.as_ref().map(|tree| tree.root.checkpoint.at);
-    components.log = Some(TrustLog::of(&context.home));
+    components.log = Some(TrustLog::of(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
     let hooks = kept.hooks(&*store)?;
@@ -143,7 +143,7 @@ pub async fn reopen(
     }
     let suggest = format!("graph-host caps suggest {}", project::shown(&pins.graph_file));
     plan.refusal(&suggest).map_or(Ok(()), Err)?;
-    TrustLog::of(&context.home).accept_plan(&plan, &[])?;
+    TrustLog::of(&host.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
     let from_the_start = restored.is_none();
@@ -174,7 +174,7 @@ pub async fn reopen(
         update.graph = Some(graph.digest);
         update.manifest = Some(pins.manifest);
     }
-    let mut driver = drive_with(walker, &run, components, plan, store, key, row.durability, context, quiet)?;
+    let mut driver = drive_with(walker, &run, components, plan, store, key, row.durability, project, host)?;
     driver.amend(update);
     Ok(Resumable {
         ready: Ready { run, driver, guard },
@@ -235,13 +235,13 @@ pub(crate) fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let users = plan.users();
     let components = plan.items.iter().filter(|(id, _)| kept.components.contains_key(*id));
     let components = components.filter_map(|(id, item)| {
-        let problem = item.as_ref().err().filter(|problem| problem.exit == Exit::Integrity)?;
+        let problem = item.as_ref().err().filter(|problem| problem.kind == Kind::Integrity)?;
         let nodes: Vec<_> = users.get(id)?.iter().map(|node| format!("`{node}`")).collect();
         let plural = if nodes.len() == 1 { "" } else { "s" };
         Some((format!("node{plural} {}: {}", nodes.join(", "), problem.message), problem.help.clone()))
     });
     let texts = plan.texts.iter().filter_map(|((item_type, id), text)| {
-        let problem = text.as_ref().err().filter(|problem| problem.exit == Exit::Integrity)?;
+        let problem = text.as_ref().err().filter(|problem| problem.kind == Kind::Integrity)?;
         Some((format!("{item_type} `{id}`: {}", problem.message), problem.help.clone()))
     });
     let problems: Vec<_> = components.chain(texts).collect();
@@ -334,11 +334,11 @@ pub(crate) fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTr
 }
 
 /// The identity of this host that the run is signed with: its present one, or one from before.
-pub fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
-    if let Some(key) = context.home.signing_identity(row.key)? {
+pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
+    if let Some(key) = host.home.signing_identity(row.key)? {
         return Ok(key);
     }
-    let key = context.home.identity()?;
+    let key = host.home.identity()?;
     Err(Error::integrity(format!(
         "run {} was signed by another host: its key is {}, this one's is {}",
         row.run_id,
@@ -355,10 +355,10 @@ pub fn own_key(row: &RunRow, context: &Context) -> Result<SigningKey> {
 pub(crate) fn bare_walker(
     store: &dyn CheckpointStore,
     row: &RunRow,
-    context: &Context,
+    host: &Host,
 ) -> Result<(RunTree, SigningKey, RunUpdate, bool)> {
     let mut row = row.clone();
-    let key = own_key(&row, context)?;
+    let key = own_key(&row, host)?;
     let restored = runs::restore(store, &row.run_id, key.verifying_key())?.map(|(tree, _)| tree);
     if let Some(tree) = &restored {
         pinned_by(&mut row, &tree.root);

@@ -18,9 +18,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::checkpoints::{self, Line};
-use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::Home;
+use crate::host::now;
 use crate::project;
 use crate::state::{self, OwnState};
 

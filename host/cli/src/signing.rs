@@ -15,9 +15,9 @@ use graph_core::trust::{
 };
 
 use crate::components::cannot_describe;
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::home::write_atomic;
+use crate::host::Host;
 use crate::items::{read_component, type_of_file};
 
 /// The largest text item that is read, in bytes.
@@ -135,8 +135,8 @@ pub struct Described {
 }
 
 /// Compiles a component and asks it what it is.
-pub async fn describe(component: &VerifiedComponent, context: &Context) -> Result<Described> {
-    let engine = crate::launch::engine(context)?;
+pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
+    let engine = crate::launch::engine(host)?;
     let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
     let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
     let interfaces: Vec<String> = loaded

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use graph_core::trust::StateMarker;
 
-use crate::context::now;
 use crate::error::{Error, Result};
 use crate::home::{Home, write_atomic};
-use crate::inside::{self, Kind};
+use crate::host::now;
+use crate::inside::{self, FileKind};
 use crate::project::{self, shown};
 
 const STATE: &str = "state";
@@ -25,17 +25,17 @@ const MARKER: &str = "host.json";
 
 /// The database of the runs of a project, to look at.
 pub fn database(project: &Path) -> Result<PathBuf> {
-    inside::path(project, &[STATE, DATABASE], Kind::File)
+    inside::path(project, &[STATE, DATABASE], FileKind::File)
 }
 
 /// The folder of the runs of a project that are kept as files, to look at.
 pub fn files(project: &Path) -> Result<PathBuf> {
-    inside::path(project, &[STATE, FILES], Kind::Folder)
+    inside::path(project, &[STATE, FILES], FileKind::Folder)
 }
 
 /// The database of what components keep, to look at.
 pub fn knowledge(project: &Path) -> Result<PathBuf> {
-    inside::path(project, &[STATE, KNOWLEDGE], Kind::File)
+    inside::path(project, &[STATE, KNOWLEDGE], FileKind::File)
 }
 
 /// Whose the state of a project is.
@@ -52,8 +52,8 @@ pub enum Standing {
 impl Standing {
     /// Whose the state of a project is.
     pub fn of(project: &Path, home: &Home) -> Result<Self> {
-        let folder = inside::path(project, &[STATE], Kind::Folder)?;
-        let marker = inside::path(project, &[STATE, MARKER], Kind::File)?;
+        let folder = inside::path(project, &[STATE], FileKind::Folder)?;
+        let marker = inside::path(project, &[STATE, MARKER], FileKind::File)?;
         let text = match inside::read(&marker, StateMarker::MOST_BYTES as u64) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -145,7 +145,7 @@ impl OwnState {
 
 fn mark(project: &Path, home: &Home) -> Result<()> {
     let folder = inside::folder(project, &[STATE])?;
-    let marker = inside::path(project, &[STATE, MARKER], Kind::File)?;
+    let marker = inside::path(project, &[STATE, MARKER], FileKind::File)?;
     let signed = StateMarker::sign(&home.identity()?, real(&folder)?.as_os_str().as_encoded_bytes(), now());
     write_atomic(&marker, signed.to_text().as_bytes(), false)
         .map_err(|error| Error::write("the marker of the state folder", &marker, &error))

@@ -11,13 +11,14 @@ use graph_store::{
 
 use crate::error::{Error, Result};
 use crate::home::Home;
-use crate::output::Output;
+use crate::host::Host;
+use crate::notice::Notice;
 use crate::projection::Projection;
 use crate::runs;
 use crate::state::{self, OwnState};
 
 /// Where a run is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreKind {
     /// In the project's database, .ai/state/runs.db
     #[default]
@@ -34,21 +35,17 @@ pub fn any(project: &Path) -> Result<bool> {
 }
 
 /// A store for a run that begins or goes on.
-pub fn open(
-    project: &Path,
-    kind: StoreKind,
-    home: &Home,
-    output: Output,
-) -> Result<Arc<dyn CheckpointStore>> {
+pub fn open(project: &Path, kind: StoreKind, host: &Host) -> Result<Arc<dyn CheckpointStore>> {
     Ok(match kind {
-        StoreKind::Sqlite => runs::open(&OwnState::open(project, home)?)?,
+        StoreKind::Sqlite => runs::open(&OwnState::open(project, &host.home)?)?,
         StoreKind::Memory => Arc::new(MemoryStore::new()),
         StoreKind::File => {
-            let files = OwnState::open(project, home)?.files()?;
-            let projection = Projection::new(project, home.identity()?);
+            let files = OwnState::open(project, &host.home)?.files()?;
+            let projection = Projection::new(project, host.home.identity()?);
+            let notices = Arc::clone(&host.notices);
             let store = FileStore::at(&files).notifying(Arc::new(move |store, run| {
                 if let Err(error) = projection.write(store, run) {
-                    output.warn(format_args!("the knowledge item of run {run} is not up to date: {error}"));
+                    notices.notice(Notice::RunItemOutdated { run, error: &error });
                 }
             }));
             Arc::new(store)

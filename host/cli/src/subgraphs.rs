@@ -10,12 +10,12 @@ use graph_core::trust::TrustStore;
 use graph_core::walker::{Graphs, cycles, named};
 use graph_core::work::size;
 
+use crate::error::Kind;
 use crate::error::{Error, Result};
-use crate::exit::Exit;
 use crate::graph_file::GraphFile;
 use crate::items::{Found, ItemFile, Places};
-use crate::output::printable;
 use crate::project;
+use graph_core::diagnostic::printable;
 
 /// What the documents of all graphs that a graph may start can take up together, as [`size::of`] measures it. Each document
 /// has limits of its own, and all of them are in memory at one time.
@@ -59,7 +59,7 @@ impl Subgraphs {
                 let child = match found.graphs.get(&id) {
                     Some(known) => Arc::clone(known),
                     None => match places.find(&id) {
-                        Ok(Found::Graph { file }) => found.add(&id, GraphFile::read(file, trust)?)?,
+                        Ok(Found::Graph { file }) => found.add(&id, GraphFile::read(file, places, trust)?)?,
                         // Components, and what is not there, are the preflight's business.
                         Ok(Found::Component { .. }) | Err(_) => continue,
                     },
@@ -75,7 +75,7 @@ impl Subgraphs {
                     continue;
                 }
                 let shown = project::shown(&file.path);
-                match GraphFile::read(file, trust) {
+                match GraphFile::read(file, places, trust) {
                     Ok(file) => {
                         found.add(&id, file)?;
                         waiting.push(id);
@@ -99,7 +99,7 @@ impl Subgraphs {
                 self.graphs.len() + 1,
                 printable(id)
             );
-            return Err(Error::new(Exit::Limit, "limit", message)
+            return Err(Error::new(Kind::Limit, "limit", message)
                 .help("name fewer graphs, or permit fewer of them in the manifest"));
         }
         self.graphs.insert(id.to_owned(), Arc::clone(&graph));

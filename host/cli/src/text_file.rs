@@ -43,7 +43,7 @@ pub fn read_named_as(what: &str, path: &Path) -> Result<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::exit::Exit;
+    use crate::error::Kind;
 
     #[test]
     fn what_never_ends_is_not_read_to_the_end() {
@@ -51,11 +51,11 @@ mod tests {
         let path = folder.path().join("large");
         File::create(&path).unwrap().set_len(LARGEST + 1).unwrap();
         let error = read_as("the graph", &path).unwrap_err();
-        assert_eq!(error.exit(), Exit::InvalidDocument);
+        assert_eq!(error.kind(), Kind::Invalid);
         assert!(error.message().ends_with("is larger than 16 MiB"), "{error}");
         File::options().write(true).open(&path).unwrap().set_len(LARGEST).unwrap();
         assert_eq!(read(&path).unwrap().len() as u64, LARGEST);
         std::fs::write(&path, [0xff]).unwrap();
-        assert_eq!(read_as("the graph", &path).unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(read_as("the graph", &path).unwrap_err().kind(), Kind::Invalid);
     }
 }

@@ -13,7 +13,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
 
 use crate::error::Error;
-use crate::exit::Exit;
+use crate::error::Kind;
 use crate::installed;
 use crate::items::{FindError, ItemFile, Places, Space, judged};
 use crate::precedence::{self, Precedence};
@@ -101,7 +101,7 @@ impl TextError {
             Self::Refused { .. } | Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => {
                 Category::Denied
             }
-            Self::Unread(ref error) if error.exit() == Exit::Integrity => Category::Denied,
+            Self::Unread(ref error) if error.kind() == Kind::Integrity => Category::Denied,
             _ => Category::Permanent,
         };
         Failure::new(category, self.to_string())
@@ -187,7 +187,8 @@ impl Texts {
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(&file.path) {
             return Err(TextError::Unread(installed::without_signature(&file.path)));
         }
-        installed::as_locked(&file.path, item_type, &file.id, &Digest::of_bytes(text.as_bytes()))
+        self.places
+            .check_lock(&file.path, item_type, &file.id, &Digest::of_bytes(text.as_bytes()))
             .map_err(TextError::Unread)?;
         let format = format_of(&file.path);
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;

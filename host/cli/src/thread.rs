@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use graph_core::digest::Digest;
 
 use crate::error::{Error, Result};
-use crate::inside::{self, Kind};
+use crate::inside::{self, FileKind};
 use graph_driver::Control;
 
 /// How often a running process looks for wishes. It is done by a thread of its own: supersteps do not pay for it.
@@ -47,7 +47,7 @@ impl Thread {
 
     /// The folder itself. A link on the way, which somebody else may have left there, is an error.
     pub fn folder(&self) -> Result<PathBuf> {
-        inside::path(&self.project, &[THREADS, &self.name], Kind::Folder)
+        inside::path(&self.project, &[THREADS, &self.name], FileKind::Folder)
     }
 
     /// Makes the folder.
@@ -66,7 +66,7 @@ impl Thread {
     }
 
     fn file(&self, name: &str) -> Result<PathBuf> {
-        inside::path(&self.project, &[THREADS, &self.name, name], Kind::File)
+        inside::path(&self.project, &[THREADS, &self.name, name], FileKind::File)
     }
 
     /// Leaves word for the process that runs the run.
@@ -135,12 +135,19 @@ struct Heard {
 
 impl Listener {
     /// Looks for wishes from now on and passes each on once.
-    pub fn start(thread: Thread, tell: impl Fn(Control) + Send + 'static) -> io::Result<Self> {
+    ///
+    /// `overdue` is called where a run that is to be killed has not stopped [`GRACE`] later, for whatever reason: the
+    /// caller ends its process then, so that others can take the run.
+    pub fn start(
+        thread: Thread,
+        tell: impl Fn(Control) + Send + 'static,
+        overdue: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let watched = thread.clone();
         let looking = std::thread::Builder::new()
             .name("graph-host-wishes".to_owned())
-            .spawn(move || look(&watched, &stopped, &tell))?;
+            .spawn(move || look(&watched, &stopped, &tell, &overdue))?;
         Ok(Self { thread, stop: Some(stop), looking: Some(looking) })
     }
 
@@ -168,7 +175,12 @@ impl Drop for Listener {
     }
 }
 
-fn look(thread: &Thread, stopped: &mpsc::Receiver<()>, tell: &impl Fn(Control)) -> Heard {
+fn look(
+    thread: &Thread,
+    stopped: &mpsc::Receiver<()>,
+    tell: &impl Fn(Control),
+    overdue: &impl Fn(),
+) -> Heard {
     let mut heard = Heard::default();
     loop {
         if heard.kill.is_none() && thread.has(Control::Kill) {
@@ -182,7 +194,8 @@ fn look(thread: &Thread, stopped: &mpsc::Receiver<()>, tell: &impl Fn(Control)) 
         // Whatever keeps the run from stopping, it is not to keep others from the run.
         if heard.kill.is_some_and(|at| at.elapsed() > GRACE) {
             thread.forget(wish_name(Control::Kill));
-            std::process::exit(crate::exit::Exit::Cancelled.code().into());
+            overdue();
+            return heard;
         }
         if stopped.recv_timeout(PAUSE) != Err(mpsc::RecvTimeoutError::Timeout) {
             return heard;
@@ -201,7 +214,7 @@ mod tests {
         let thread = Thread::of(project.path(), "r1");
         assert_eq!(thread.wish_file(Control::Cancel).unwrap(), project.path().join(".ai/threads/r1/cancel"));
         let (tell, told) = mpsc::channel();
-        let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap()).unwrap();
+        let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap(), || {}).unwrap();
         assert_eq!(told.recv_timeout(PAUSE * 2), Err(mpsc::RecvTimeoutError::Timeout));
         thread.ask(Control::Cancel).unwrap();
         assert_eq!(told.recv_timeout(PAUSE * 20), Ok(Control::Cancel));
@@ -215,7 +228,7 @@ mod tests {
         let project = tempfile::tempdir().unwrap();
         let thread = Thread::of(project.path(), "r1");
         for ended in [false, true] {
-            let mut listener = Listener::start(thread.clone(), |_| {}).unwrap();
+            let mut listener = Listener::start(thread.clone(), |_| {}, || {}).unwrap();
             listener.stop();
             thread.ask(Control::Cancel).unwrap();
             listener.finish(ended);

@@ -14,9 +14,9 @@ use graph_core::walker::{
 use graph_store::{CheckpointStore, NewRun, RunRow};
 use serde_json::Value;
 
-use crate::context::{Context, now};
+use crate::error::Kind;
 use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::host::{Host, now};
 use crate::kept::Kept;
 use crate::resume::{self, finished, own_key, pinned_by};
 use crate::runs;
@@ -59,7 +59,7 @@ pub async fn update(
     store: Arc<dyn CheckpointStore>,
     edit: Edit,
     back_to: Option<Place>,
-    context: &Context,
+    host: &Host,
 ) -> Result<Travelled> {
     let found = runs::find(&*store, name)?;
     let run = found.run_id;
@@ -71,7 +71,7 @@ pub async fn update(
             row.step.saturating_sub(1)
         )));
     }
-    let key = own_key(&row, context)?;
+    let key = own_key(&row, host)?;
     let restored = runs::restore(&*store, &run, key.verifying_key())?;
     let (restored, _) = restored.ok_or_else(|| nothing_stored(&run))?;
     pinned_by(&mut row, &restored.root);
@@ -110,10 +110,10 @@ pub async fn fork(
     place: Place,
     edit: Option<Edit>,
     run_id: Option<String>,
-    context: &Context,
+    host: &Host,
 ) -> Result<Travelled> {
     let origin = runs::find(&*store, name)?;
-    let key = own_key(&origin, context)?;
+    let key = own_key(&origin, host)?;
     let of = runs::restore_at(&*store, &origin.run_id, key.verifying_key(), &place)?;
     let at = now();
     let run = match run_id {
@@ -180,12 +180,12 @@ fn nothing_stored(run: &str) -> Error {
 fn refused(error: &HandleError) -> Error {
     match error {
         HandleError::Refused { code: code @ ErrorCode::InvalidUpdate, message } => {
-            Error::new(Exit::InvalidDocument, code.as_str(), message.clone())
+            Error::new(Kind::Invalid, code.as_str(), message.clone())
                 .help("nothing was changed; give values that the channels take")
         }
         HandleError::Refused { code, message } => Error::of_run(*code, message.clone()),
         HandleError::Illegal { .. } => {
-            Error::new(Exit::Failed, "internal", format!("the host has a fault: {error}"))
+            Error::new(Kind::Internal, "internal", format!("the host has a fault: {error}"))
         }
     }
 }

@@ -9,15 +9,15 @@ use graph_core::trust::{EditError, TrustStore, TrustedKey};
 
 use crate::error::{Error, Result};
 use crate::home::{Home, create_private_folder, write_atomic};
-use crate::output::Output;
+use crate::notice::{Notice, NoticeObserver};
 use crate::project;
 use crate::projection::ITEMS;
 use crate::text_file;
 
 /// Reads the user's trust store and those of `--trust`. A store beside a graph is never read by itself.
-pub fn load(home: &Home, named: &[PathBuf], output: Output) -> Result<TrustStore> {
+pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Result<TrustStore> {
     let mut store = match text_file::read(&home.trust_file()) {
-        Ok(text) => parse(&home.trust_file(), &text, output)?,
+        Ok(text) => parse(&home.trust_file(), &text, notices)?,
         Err(error) if error.kind() == ErrorKind::NotFound => TrustStore::default(),
         Err(error) => return Err(Error::read("the trust store", &home.trust_file(), &error)),
     };
@@ -27,7 +27,7 @@ pub fn load(home: &Home, named: &[PathBuf], output: Output) -> Result<TrustStore
             return Err(Error::invalid(format!("the trust file {} is empty", project::shown(path)))
                 .help("leave --trust out, or write `keys: []` where no key is to be trusted"));
         }
-        store = store.merge(parse(path, &text, output)?);
+        store = store.merge(parse(path, &text, notices)?);
     }
     Ok(store.merge(own(home)?))
 }
@@ -99,10 +99,10 @@ pub fn edit<T>(
     Ok(changed)
 }
 
-fn parse(path: &Path, text: &str, output: Output) -> Result<TrustStore> {
+fn parse(path: &Path, text: &str, notices: &dyn NoticeObserver) -> Result<TrustStore> {
     let (store, warnings) = TrustStore::from_yaml(&project::shown(path), text)?;
     if !warnings.is_empty() {
-        output.report(&warnings);
+        notices.notice(Notice::Doubtful(&warnings));
     }
     Ok(store)
 }
@@ -113,35 +113,34 @@ mod tests {
     use graph_core::trust::Revocation;
 
     use super::*;
-    use crate::exit::Exit;
+    use crate::error::Kind;
 
     #[test]
     fn a_broken_or_missing_store_is_an_error_and_not_an_empty_one() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().to_owned());
-        let output = Output::new(true);
-        assert!(load(&home, &[], output).unwrap().keys().is_empty());
+        assert!(load(&home, &[], &()).unwrap().keys().is_empty());
         let other = folder.path().join("other.yaml");
         let named = std::slice::from_ref(&other);
-        assert_eq!(load(&home, named, output).unwrap_err().exit(), Exit::NotFound);
+        assert_eq!(load(&home, named, &()).unwrap_err().kind(), Kind::NotFound);
         std::fs::write(&other, "keys: 1").unwrap();
-        assert_eq!(load(&home, named, output).unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(load(&home, named, &()).unwrap_err().kind(), Kind::Invalid);
         let unchanged = |_: &str, text: &str| Ok((text.to_owned(), ()));
-        assert_eq!(edit(&other, unchanged, |()| Ok(())).map_err(|error| error.exit()), Ok(()));
+        assert_eq!(edit(&other, unchanged, |()| Ok(())).map_err(|error| error.kind()), Ok(()));
         let revoked =
             |name: &str, text: &str| Ok((TrustStore::revoke(name, text, "x", Revocation::Always)?, ()));
         let refused = edit(&other, revoked, |()| Ok(()));
-        assert_eq!(refused.unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(refused.unwrap_err().kind(), Kind::Invalid);
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "keys: 1");
         let emptied = |_: &str, _: &str| Ok((String::new(), ()));
         let unrecorded = edit(&other, emptied, |()| Err(Error::integrity("the log is damaged")));
-        assert_eq!(unrecorded.unwrap_err().exit(), Exit::Integrity);
+        assert_eq!(unrecorded.unwrap_err().kind(), Kind::Integrity);
         assert_eq!(
             std::fs::read_to_string(&other).unwrap(),
             "keys: 1",
             "what cannot be recorded is not done"
         );
         std::fs::write(home.trust_file(), [0xff]).unwrap();
-        assert_eq!(load(&home, &[], output).unwrap_err().exit(), Exit::InvalidDocument);
+        assert_eq!(load(&home, &[], &()).unwrap_err().kind(), Kind::Invalid);
     }
 }

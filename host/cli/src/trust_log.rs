@@ -13,10 +13,10 @@ use graph_core::trust::{
 use graph_registry::artifact::Kind;
 use graph_registry::pull::{Pulled, PulledContent};
 
-use crate::context::now;
 use crate::error::{Error, Result};
 use crate::graph_file::GraphFile;
 use crate::home::{Home, create_private_folder, sync_folder, write_atomic};
+use crate::host::now;
 use crate::preflight::Plan;
 use crate::project;
 use crate::texts;
@@ -265,7 +265,7 @@ fn accepted(item: String, digest: Digest, keys: Vec<KeyId>) -> LogEntry {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::exit::Exit;
+    use crate::error::Kind;
 
     #[test]
     fn a_log_that_a_kill_left_without_head_is_repaired_and_no_other_damage_is() {
@@ -279,11 +279,11 @@ mod tests {
             (fs::read_to_string(log.file()).unwrap(), fs::read_to_string(log.head_file()).unwrap());
         // Cut off, with the head still there.
         fs::write(log.file(), whole.lines().next().unwrap().to_owned() + "\n").unwrap();
-        assert_eq!(log.repair().unwrap_err().exit(), Exit::Integrity);
+        assert_eq!(log.repair().unwrap_err().kind(), Kind::Integrity);
         fs::write(log.file(), &whole).unwrap();
         // A head that this host has not written.
         fs::write(log.head_file(), head.replacen('2', "1", 1)).unwrap();
-        assert_eq!(log.repair().unwrap_err().exit(), Exit::Integrity);
+        assert_eq!(log.repair().unwrap_err().kind(), Kind::Integrity);
         // What a kill during the first write left, when the head came last.
         fs::remove_file(log.head_file()).unwrap();
         let refused = log.add(vec![entry("c")]).unwrap_err();
@@ -342,8 +342,8 @@ mod tests {
         let cut = whole.lines().next().unwrap().to_owned() + "\n";
         for damaged in [whole.replacen("\"b\"", "\"B\"", 1), cut, String::new()] {
             fs::write(log.file(), damaged).unwrap();
-            assert_eq!(log.read().unwrap_err().exit(), Exit::Integrity);
-            assert_eq!(log.add(vec![entry("e", b"1")]).unwrap_err().exit(), Exit::Integrity);
+            assert_eq!(log.read().unwrap_err().kind(), Kind::Integrity);
+            assert_eq!(log.add(vec![entry("e", b"1")]).unwrap_err().kind(), Kind::Integrity);
         }
     }
 }

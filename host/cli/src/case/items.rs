@@ -12,14 +12,14 @@ use graph_core::walker::Graphs;
 use graph_engine::Engine;
 use serde_json::Value;
 
-use crate::context::Context;
+use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
-use crate::exit::Exit;
+use crate::host::Host;
 use crate::items::Places;
 use crate::launch::{self, Sources};
 use crate::preflight::{Plan, is_built_in};
-use crate::project;
+use crate::project::{self, Project};
 use crate::subgraphs::Subgraphs;
 use crate::trust;
 use graph_driver::TaskExecutor;
@@ -34,22 +34,25 @@ struct Real {
     sources: Sources,
     trust: TrustStore,
     grants: Manifest,
-    context: Context,
+    project: Project,
+    host: Host,
     /// Made for the first case that needs it, and shared by all.
     engine: Mutex<Option<Engine>>,
 }
 
 impl Items {
     /// Items as a run finds them. `caps` says what each is granted; what may be dispatched is for each case to say.
-    pub fn real(sources: Sources, caps: Option<&Path>, context: &Context) -> Result<Self> {
+    pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
         launch::check_folders(&sources)?;
-        let trust = trust::load(&context.home, &sources.trust, context.output)?;
+        let trust = trust::load(&host.home, &sources.trust, &*host.notices)?;
         let grants = match caps {
-            Some(path) => launch::read_manifest(path, context)?,
+            Some(path) => launch::read_manifest(path, host)?,
             None => Manifest::deny_all(),
         };
         let engine = Mutex::new(None);
-        Ok(Self { real: Some(Real { sources, trust, grants, context: context.clone(), engine }) })
+        Ok(Self {
+            real: Some(Real { sources, trust, grants, project: project.clone(), host: host.clone(), engine }),
+        })
     }
 
     /// The manifest of a case that permits these dispatches.
@@ -137,7 +140,7 @@ impl Items {
         if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
             return Err(explained(&refused));
         }
-        let executor = ComponentExecutor::new(components, plan, real.context.output, true);
+        let executor = ComponentExecutor::new(components, plan, Arc::clone(&real.host.notices));
         Ok(Some(Arc::new(executor)))
     }
 }
@@ -147,7 +150,7 @@ impl Real {
         let project = self.sources.project.clone().or_else(|| nearest_project(file));
         let first = items_dir.map(Path::to_path_buf).into_iter();
         let folders: Vec<_> = first.chain(self.sources.items.iter().cloned()).collect();
-        Places::new(&folders, project.as_deref(), &self.context.home)
+        Places::new(&folders, project.as_deref(), &self.host.home, &self.project)
     }
 
     fn engine(&self) -> Result<Engine> {
@@ -155,7 +158,7 @@ impl Real {
         if let Some(engine) = &*engine {
             return Ok(engine.clone());
         }
-        let made = launch::engine(&self.context)?;
+        let made = launch::engine(&self.host)?;
         *engine = Some(made.clone());
         Ok(made)
     }
@@ -184,13 +187,13 @@ fn nearest_project(file: &Path) -> Option<PathBuf> {
 
 /// The refusal, with what a case can do about it.
 fn explained(refused: &Error) -> Error {
-    let advice = match refused.exit() {
-        Exit::Denied => "grants for components come from a manifest: graph-host test --caps FILE",
-        Exit::NotFound => "give it a double under `items`, or name the folder it lies in with --items DIR",
-        Exit::Integrity => "give it a double under `items`, or trust who signed it with --trust FILE",
+    let advice = match refused.kind() {
+        Kind::Denied => "grants for components come from a manifest: graph-host test --caps FILE",
+        Kind::NotFound => "give it a double under `items`, or name the folder it lies in with --items DIR",
+        Kind::Integrity => "give it a double under `items`, or trust who signed it with --trust FILE",
         _ => "give it a double under `items`, or correct the node",
     };
     let message =
         format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.message());
-    Error::new(refused.exit(), refused.code(), message)
+    Error::new(refused.kind(), refused.code(), message)
 }

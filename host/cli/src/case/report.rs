@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::expect::Mismatch;
-use crate::output::{self, printable, styled};
-use crate::report::counted;
+use crate::terminal::output::{self, styled};
+use crate::terminal::run_report::counted;
+use graph_core::diagnostic::printable;
 
 /// What all cases came to.
 #[derive(Debug)]

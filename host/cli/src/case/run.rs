@@ -112,11 +112,13 @@ fn perform(case: &Case, shown: &str, items: &Items, options: &Options) -> Result
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
     use super::*;
-    use crate::context::Context;
     use crate::home::Home;
+    use crate::host::Host;
     use crate::launch::Sources;
-    use crate::output::Output;
+    use crate::project::Project;
 
     const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
                          items: { t/one: { result: 1 } }\n";
@@ -144,13 +146,14 @@ mod tests {
         let files = super::super::cases(&[folder]).unwrap();
         assert!(files.len() >= 290, "{}", files.len());
         let home = tempfile::tempdir().unwrap();
-        let context = Context {
-            output: Output::new(false),
+        let host = Host {
             home: Home::at(home.path().to_path_buf()),
             compiler: graph_engine::Compiler::InProcess,
+            notices: Arc::new(()),
         };
+        let project = Project::at(home.path().to_path_buf());
         // Texts lie beside the cases; what runs is doubled.
-        let items = Items::real(Sources::default(), None, &context).unwrap();
+        let items = Items::real(Sources::default(), None, &project, &host).unwrap();
         let report = run(&files, &items, &Options::default());
         assert_eq!(report.counts(), (files.len(), 0), "{}", report.to_text());
     }

@@ -30,8 +30,9 @@ use super::items::Items;
 use super::store::CaseStore;
 use crate::error::Error;
 use crate::items::id_of_graph;
+use crate::run_document::RunDocument;
 use crate::subgraphs::recursion_warnings;
-use crate::{checkpoints, gc, report, runs};
+use crate::{checkpoints, gc, runs};
 use graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
 
 /// The id of every case's first run; forks are counted behind it.
@@ -212,7 +213,7 @@ impl<'c> Session<'c> {
         let mut result = match summary {
             Some(summary) => {
                 let visited = checkpoints::visited(&*self.store, &self.run, Some(self.key.verifying_key()));
-                report::RunDocument::of(&self.run, &graph, summary, visited)
+                RunDocument::of(&self.run, &graph, summary, visited)
                     .to_value()
                     .map_err(|error| error.message().to_owned())?
             }

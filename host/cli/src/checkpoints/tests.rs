@@ -266,7 +266,7 @@ fn what_is_read_is_checked_and_nothing_else() {
     assert!(error.message().starts_with(&expected), "{}", error.message());
     for missing in [checked.first, checked.first + 1, checked.last - 1] {
         let error = runs::restore(&lacks(missing), "r", key).unwrap_err();
-        assert_eq!(error.exit(), crate::exit::Exit::Integrity, "{missing}: {}", error.message());
+        assert_eq!(error.kind(), crate::error::Kind::Integrity, "{missing}: {}", error.message());
     }
     // Nor is the key of another host enough.
     let other = SigningKey::from_seed(&[8; 32]).verifying_key();

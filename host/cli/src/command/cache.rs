@@ -1,18 +1,20 @@
 //! `graph-host cache`: compiled components and fetched items, which can be made and fetched again.
 
+use graph_host::context::current_project;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
+use graph_core::diagnostic::printable;
 use graph_core::time::Timestamp;
 use graph_core::yaml::parse_size;
 use graph_engine::CachePolicy;
 use graph_host::cached::{self, Cached};
 use graph_host::context::Context;
 use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::output::{BOLD, DIM, printable, styled};
 use graph_host::project::shown;
-use graph_host::report::counted;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BOLD, DIM, styled};
+use graph_host::terminal::run_report::counted;
 use serde::Serialize;
 
 use super::runs::parse_span;
@@ -64,7 +66,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     match args.command {
         Command::List => {
-            let report = ListReport::of(&cached::list(&context.home)?, context)?;
+            let report = ListReport::of(&cached::list(&context.host.home, &current_project()?)?, context)?;
             output.show(&report, || report.render())?;
         }
         Command::Prune(args) => {
@@ -77,7 +79,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             };
             let report = PruneReport {
                 dry_run: args.dry_run,
-                removed: Entries::of(&cached::prune(&context.home, policy)?),
+                removed: Entries::of(&cached::prune(&context.host.home, &current_project()?, policy)?),
             };
             output.show(&report, || report.render())?;
         }
@@ -176,7 +178,7 @@ struct ListReport {
 
 impl ListReport {
     fn of(cached: &Cached, context: &Context) -> Result<Self> {
-        let folder = shown(context.home.cache());
+        let folder = shown(context.host.home.cache());
         Ok(Self { folder, limit: cached::limit()?, entries: Entries::of(cached) })
     }
 

@@ -1,5 +1,7 @@
 //! What `run` and `resume` have in common for those who watch: streams and telemetry.
 
+use crate::command::args;
+use graph_host::terminal::live_stream::PrintedLines;
 use std::sync::Arc;
 
 use graph_driver::Observers;
@@ -14,10 +16,10 @@ use graph_store::CheckpointStore;
 pub(crate) struct Args {
     /// Print what happens as JSON lines on stdout, once it is stored; several with commas. With --json, the result is the
     /// last line
-    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
     /// With --stream: whether what happens in graphs inside the graph is told, too
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "all", requires = "stream")]
+    #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all", requires = "stream")]
     namespaces: Namespaces,
     /// Send traces and metrics to an OpenTelemetry collector, as <http://localhost:4318>; the OTEL_* variables do as well
     #[arg(long, value_name = "URL")]
@@ -58,7 +60,7 @@ impl Args {
         let mut observers = Observers::default();
         if self.streams() {
             let kinds = Kinds::or_all(&self.stream).of(self.namespaces);
-            observers.push(LiveStream::new(store, run, kinds, context.output)?);
+            observers.push(LiveStream::new(store, run, kinds, PrintedLines(context.output))?);
         }
         if let Some(telemetry) = telemetry {
             observers.push(telemetry.observer(run, graph));

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::{Plan, PlanProblem, PlannedId, PlannedNode};
 use crate::components::Admitted;
 use crate::error::Error;
-use crate::exit::Exit;
+use crate::error::Kind;
 use crate::graph_file::standing_json;
-use crate::output::printable;
+use graph_core::diagnostic::printable;
 
 impl Plan {
     /// The nodes that use each component, by item id.
@@ -113,9 +113,9 @@ impl Plan {
                 seen.push(lines);
             }
         }
-        let denied = refusals.iter().any(|(_, problem)| problem.exit == Exit::Denied);
+        let denied = refusals.iter().any(|(_, problem)| problem.kind == Kind::Denied);
         let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(node)).collect();
-        let error = Error::new(first.exit, first.code, message).details(json!({ "refusals": details }));
+        let error = Error::new(first.kind, first.code, message).details(json!({ "refusals": details }));
         Some(if denied { error.help(format!("see what the graph needs: {suggest}")) } else { error })
     }
 
@@ -215,7 +215,7 @@ fn not_permitted(node: &PlannedNode) -> PlanProblem {
         return Error::denied(message).into();
     }
     PlanProblem {
-        exit: Exit::Denied,
+        kind: Kind::Denied,
         code: "denied",
         message: format!("the manifest does not permit `{}`", printable(capability)),
         help: None,

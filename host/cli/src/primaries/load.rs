@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::Primaries;
 use crate::components::AdmitError;
-use crate::context::now;
 use crate::graph_file::standing_json;
+use crate::host::now;
 use crate::items::{self, Found};
 use crate::precedence;
 use crate::project;
@@ -41,6 +41,7 @@ impl Primaries {
                     item,
                     &file.path,
                     envelope.as_deref(),
+                    &self.texts.places,
                     &self.texts.trust,
                     judged,
                     self.allow_unsigned,

@@ -7,7 +7,7 @@ use graph_core::work::{Exhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
 use super::{Primaries, Request};
-use crate::context::now;
+use crate::host::now;
 use crate::items::{self, ItemFile, Space, envelope_path};
 use crate::precedence;
 use crate::project;
@@ -140,6 +140,7 @@ impl Primaries {
                 &id,
                 &file.path,
                 envelope.as_deref(),
+                &self.texts.places,
                 &self.texts.trust,
                 judged,
                 self.allow_unsigned,

@@ -12,7 +12,7 @@ use graph_core::trust::{CommentMark, TextKind, TextRefusal, TextStanding, sign_t
 use serde_json::{Value, json};
 
 use super::Primaries;
-use crate::context::now;
+use crate::host::now;
 use crate::items::Space;
 use crate::project;
 use crate::signing::replace_text;

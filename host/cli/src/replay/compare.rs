@@ -286,7 +286,7 @@ fn there(value: Option<&Value>) -> String {
 
 /// A text as messages show it.
 pub(super) fn shortened(text: &str) -> String {
-    crate::report::one_line(text, SHOWN)
+    graph_core::diagnostic::one_line(text, SHOWN)
 }
 
 #[cfg(test)]

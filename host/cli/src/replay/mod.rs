@@ -20,13 +20,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::changes;
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
+use crate::host::Host;
 use crate::items::judged;
 use crate::kept::Kept;
 use crate::launch::{components, engine};
 use crate::preflight::Plan;
+use crate::project::Project;
 use crate::resume;
 use crate::runs;
 use crate::trust;
@@ -150,7 +151,8 @@ pub async fn replay(
     row: &RunRow,
     key: VerifyingKey,
     mode: Mode,
-    context: &Context,
+    project: &Project,
+    host: &Host,
     tell: &mut (dyn FnMut(&Replayed) + Send),
 ) -> Result<Replay> {
     let recorded = Recorded::read(&store, row, &key)?;
@@ -159,7 +161,7 @@ pub async fn replay(
     let mut at = 0;
     while at < line.len() {
         let pins = line[at].pins;
-        let scene = Stage::set(&*store, row, &recorded, at, mode, context).await?;
+        let scene = Stage::set(&*store, row, &recorded, at, mode, project, host).await?;
         for change in &scene.changes {
             if !replay.changes.contains(change) {
                 replay.changes.push(change.clone());
@@ -269,7 +271,8 @@ impl Stage {
         recorded: &Recorded,
         at: usize,
         mode: Mode,
-        context: &Context,
+        project: &Project,
+        host: &Host,
     ) -> Result<Self> {
         let stored = recorded.checkpoint("", recorded.line("")[at].sequence)?;
         let checkpoint = &stored.checkpoint;
@@ -278,9 +281,9 @@ impl Stage {
         let kept = Kept::read(store, &row)?;
         let hooks = kept.hooks(store)?.hooks;
         let Kept { graph, graphs, manifest, pins: kept } = kept;
-        let trust = trust::load(&context.home, &kept.trust_files, context.output)?;
-        let places = kept.places(&context.home);
-        let engine = engine(context)?;
+        let trust = trust::load(&host.home, &kept.trust_files, &*host.notices)?;
+        let places = kept.places(&host.home, project);
+        let engine = engine(host)?;
         let mut pins = kept.clone();
         pins.engine = engine.digest();
         let inputs = inputs_of(store, checkpoint)?;
@@ -302,7 +305,7 @@ impl Stage {
         (pins.texts, pins.signers) = (kept.texts.clone(), kept.signers.clone());
         let changes = changes::of_pins(&kept, &pins, &plan.users(), true);
         let tape = Arc::new(Tape::new(mode == Mode::Live));
-        let executor = ComponentExecutor::new(components, plan, context.output, true);
+        let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices));
         let executor = Arc::new(executor.playing(Arc::clone(&tape)));
         Ok(Self { row, graph, graphs, hooks, manifest, executor, tape, mode, changes })
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use graph_core::record::{Entry, Status, TaskEvent};
 
 /// A stream: a choice of what happens in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StreamKind {
     /// The whole state after each step
     Values,
@@ -22,7 +22,7 @@ pub enum StreamKind {
 }
 
 /// Which runs of a tree of runs are told of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Namespaces {
     /// The run, and the graphs inside of it
     #[default]

@@ -8,7 +8,6 @@ use graph_store::Numbered;
 use serde_json::{Map, Value, json};
 
 use super::kind::word;
-use crate::output::json_for_terminals;
 
 /// What a live stream knows of a task beside what is stored.
 #[derive(Clone, Debug, Default)]
@@ -151,24 +150,5 @@ impl Around<'_> {
             }
         }
         writes
-    }
-}
-
-/// The text of a line.
-pub(super) fn text(line: &Value) -> String {
-    json_for_terminals(line.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_in_a_line_steers_a_terminal() {
-        let value = json!({ "a\u{9b}": "x\u{1b}[2J\u{7f}\u{85}\u{202e}é" });
-        let line = text(&value);
-        assert_eq!(line, r#"{"a\u009b":"x\u001b[2J\u007f\u0085\u202eé"}"#);
-        assert_eq!(serde_json::from_str::<Value>(&line).unwrap_or_default(), value);
-        assert_eq!(text(&json!("\u{7f}")), r#""\u007f""#);
     }
 }

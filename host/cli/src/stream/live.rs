@@ -1,4 +1,4 @@
-//! The stream of a run that is under way: whenever something has been stored, what it tells is printed.
+//! The stream of a run that is under way: whenever something has been stored, it is handed on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,36 +7,43 @@ use graph_core::node::Outcome;
 use graph_core::time::Timestamp;
 use graph_core::walker::{Notice, TaskReport, TaskSpec};
 use graph_store::CheckpointStore;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::kind::Kinds;
 use super::line::Details;
 use super::reader::Reader;
-use crate::error::Result;
-use crate::output::Output;
+use crate::error::{Error, Result};
 use graph_driver::Observer;
 
-/// Prints a run's history on stdout while it grows.
-#[derive(Debug)]
-pub struct LiveStream {
+/// Takes the lines of a stream.
+pub trait LineSink: Send {
+    /// Takes the next line.
+    fn line(&mut self, line: &Value) -> Result<()>;
+
+    /// The stream ends here, before the run does: a line was not taken, or the store cannot be read.
+    fn failed(&mut self, error: &Error);
+}
+
+/// Hands on a run's history while it grows.
+pub struct LiveStream<S> {
     reader: Reader,
-    output: Output,
+    sink: S,
     /// By task, what is not stored; only where it is wanted.
     details: Option<HashMap<String, Details>>,
     stopped: bool,
 }
 
-impl LiveStream {
+impl<S: LineSink> LiveStream<S> {
     /// A stream of what a run comes to from now on.
-    pub fn new(store: Arc<dyn CheckpointStore>, run: &str, kinds: Kinds, output: Output) -> Result<Self> {
+    pub fn new(store: Arc<dyn CheckpointStore>, run: &str, kinds: Kinds, sink: S) -> Result<Self> {
         let after = store.history_length(run)?;
         let details = kinds.everything().then(HashMap::new);
         // What this process writes it has signed itself.
-        Ok(Self { reader: Reader::new(store, run, None, kinds, after), output, details, stopped: false })
+        Ok(Self { reader: Reader::new(store, run, None, kinds, after), sink, details, stopped: false })
     }
 }
 
-impl Observer for LiveStream {
+impl<S: LineSink> Observer for LiveStream<S> {
     fn notice(&mut self, _at: Timestamp, _notice: &Notice) {}
 
     fn dispatched(&mut self, _at: Timestamp, spec: &TaskSpec) {
@@ -59,13 +66,13 @@ impl Observer for LiveStream {
         if self.stopped {
             return;
         }
-        let output = self.output;
+        let Self { reader, sink, details, .. } = self;
         let mut none = HashMap::new();
-        let details = self.details.as_mut().unwrap_or(&mut none);
-        if let Err(error) = self.reader.read_with(details, |line| output.raw_line(line)) {
+        let details = details.as_mut().unwrap_or(&mut none);
+        if let Err(error) = reader.read_with(details, |line| sink.line(line)) {
             // The run itself goes on: what it comes to can be read later.
             self.stopped = true;
-            output.warn(format_args!("the stream ends here: {}", error.message()));
+            self.sink.failed(&error);
         }
     }
 }

@@ -7,10 +7,8 @@ mod line;
 mod live;
 mod reader;
 mod state;
-mod told;
 
 pub use audit::{History, audit};
 pub use kind::{Kinds, Namespaces, StreamKind};
-pub use live::LiveStream;
+pub use live::{LineSink, LiveStream};
 pub use reader::Reader;
-pub use told::Told;

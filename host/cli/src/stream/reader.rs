@@ -9,7 +9,7 @@ use graph_store::{CheckpointStore, Numbered};
 use serde_json::Value;
 
 use super::kind::Kinds;
-use super::line::{Around, Details, text};
+use super::line::{Around, Details};
 use super::state::State;
 use crate::error::Result;
 use crate::runs;
@@ -43,7 +43,7 @@ impl Reader {
     }
 
     /// The lines of what has been added since the last call, each ready to be printed, as far as they can be read.
-    pub fn read(&mut self, print: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    pub fn read(&mut self, print: impl FnMut(&Value) -> Result<()>) -> Result<()> {
         self.read_with(&mut HashMap::new(), print)
     }
 
@@ -51,14 +51,14 @@ impl Reader {
     pub(super) fn read_with(
         &mut self,
         details: &mut HashMap<String, Details>,
-        mut print: impl FnMut(&str) -> Result<()>,
+        mut print: impl FnMut(&Value) -> Result<()>,
     ) -> Result<()> {
         loop {
             let page = self.store.history(&self.run, self.after, PAGE)?;
             let begun = self.after;
             for numbered in &page {
                 for line in self.lines(numbered, details)? {
-                    print(&text(&line))?;
+                    print(&line)?;
                 }
             }
             if page.is_empty() || self.after == begun {

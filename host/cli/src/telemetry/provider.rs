@@ -17,7 +17,6 @@ use super::metrics::Instruments;
 use super::observer::TelemetryObserver;
 use super::spans::Spans;
 use crate::error::{Error, Result};
-use crate::output::Output;
 
 /// How long a request may take where nobody says otherwise.
 const REQUEST: Duration = Duration::from_secs(3);
@@ -103,7 +102,7 @@ impl Telemetry {
     }
 
     /// Sends what has not been sent, within bounds, and says if something could not be.
-    pub fn finish(self, output: Output) {
+    pub fn finish(self) -> Result<(), String> {
         let Self { traces, metrics, trouble, place } = self;
         let (tell, told) = mpsc::channel();
         let flush = move || {
@@ -121,10 +120,9 @@ impl Telemetry {
                 Err(_) => Some(format!("the collector did not answer within {} s", FLUSH.as_secs())),
             },
         };
-        if let Some(reason) = trouble.take().or(ended) {
-            output.warn(format_args!(
-                "telemetry could not be sent to {place}: {reason}; the run is none the worse"
-            ));
+        match trouble.take().or(ended) {
+            None => Ok(()),
+            Some(reason) => Err(format!("telemetry could not be sent to {place}: {reason}")),
         }
     }
 }

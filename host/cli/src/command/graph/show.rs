@@ -1,5 +1,6 @@
 //! `graph-host graph show`.
 
+use graph_host::context::current_project;
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -8,10 +9,12 @@ use graph_core::record::{Checkpoint, Record};
 use graph_core::topology::Topology;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
+use graph_host::fetched;
 use graph_host::pins::Pins;
+use graph_host::runs;
 use graph_host::stores::Stores;
-use graph_host::{drawing, fetched, project, runs};
+use graph_host::terminal::drawing;
+use graph_host::terminal::exit::Exit;
 use serde_json::json;
 
 /// Draw a graph, or what a run of it went through
@@ -46,7 +49,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         (None, Some(name)) if Path::new(name).extension().is_some_and(|it| it == "json") => {
             printed(Path::new(name))?
         }
-        (None, Some(name)) => of_file(&fetched::named_file(name, context)?, context)?,
+        (None, Some(name)) => {
+            of_file(&fetched::named_file(name, &current_project()?, &context.host)?, context)?
+        }
         (None, None) => return Err(Error::usage("name the file of a graph, or a run with --run")),
     };
     let output = context.output;
@@ -81,7 +86,7 @@ fn printed(path: &Path) -> Result<Topology> {
 
 /// The graph that a run keeps, with what its checkpoints say of nodes and edges.
 fn of_run(name: &str, context: &Context) -> Result<Topology> {
-    let (_, store, row) = Stores::to_read(&project::of_current_folder()?, &context.home)?.find(name)?;
+    let (_, store, row) = Stores::to_read(current_project()?.folder(), &context.host.home)?.find(name)?;
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
     runs::each_checkpoint(&*store, &row.run_id, "", |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {

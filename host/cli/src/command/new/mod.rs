@@ -7,7 +7,7 @@ mod node;
 use clap::Subcommand;
 use graph_host::context::Context;
 use graph_host::error::Result;
-use graph_host::exit::Exit;
+use graph_host::terminal::exit::Exit;
 
 /// Begin a graph or a node in a folder of its own
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use graph_driver::Control;
 use graph_host::context::Context;
 use graph_host::error::Result;
-use graph_host::exit::Exit;
+use graph_host::terminal::exit::Exit;
 
 use super::stop::{self, Waiting};
 

@@ -2,15 +2,17 @@
 
 use std::cell::RefCell;
 
+use graph_core::diagnostic::one_line;
+use graph_core::diagnostic::printable;
 use graph_core::record::Status;
 use graph_host::context::Context;
 use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::json_document::Document;
-use graph_host::output::{Output, printable};
-use graph_host::report::{one_line, short_number};
 use graph_host::runs;
 use graph_host::stores::Stores;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::json_document::Document;
+use graph_host::terminal::output::Output;
+use graph_host::terminal::run_report::short_number;
 use graph_store::{CheckpointStore, RunFilter, RunRow, StorageError};
 use serde_json::Map;
 

@@ -1,5 +1,6 @@
 //! Stopping a run from outside, for `runs cancel` and `runs kill`.
 
+use graph_host::error::Kind;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -9,11 +10,13 @@ use graph_core::record::Status;
 use graph_driver::Control;
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, styled};
+use graph_host::idle;
+use graph_host::resume;
+use graph_host::runs;
 use graph_host::stores::{self, Stores};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
 use graph_host::thread::{GRACE, Thread};
-use graph_host::{idle, resume, runs};
 use graph_store::{CheckpointStore, Holder, Owner, RunRow};
 use serde_json::json;
 
@@ -55,9 +58,9 @@ pub(super) fn stop(
     context: &Context,
 ) -> Result<Exit> {
     // Nothing is made where there is no such run.
-    let (kind, found, row) = Stores::to_read(project, &context.home)?.find(name)?;
+    let (kind, found, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
     drop(found);
-    let store = stores::open(project, kind, &context.home, context.output)?;
+    let store = stores::open(project, kind, &context.host)?;
     if row.status.is_end() {
         return Err(resume::finished(&row));
     }
@@ -81,10 +84,10 @@ fn mark(store: &Arc<dyn CheckpointStore>, run: &str, wish: Control, context: &Co
     let row = runs::find(&**store, run)?;
     if !matches!(row.status, Status::Running | Status::Interrupted) {
         let message = format!("run {run} is not running: its status is {}", shown(row.status));
-        return Err(Error::new(Exit::Usage, "not_running", message)
+        return Err(Error::new(Kind::Usage, "not_running", message)
             .help(format!("nothing is to be stopped; go on with: graph-host resume {run}")));
     }
-    context.block_on(idle::stop(run, wish, Arc::clone(store), context))??;
+    context.block_on(idle::stop(run, wish, Arc::clone(store), &context.host))??;
     Ok(Outcome { row: runs::find(&**store, run)?, marked: true, ended: None, stopped: true })
 }
 
@@ -113,7 +116,7 @@ fn await_stop(
         let patience = ended.map_or(began.elapsed() < timeout, |(_, at)| at.elapsed() < END);
         if !patience {
             let error = Error::new(
-                Exit::TimedOut,
+                Kind::TimedOut,
                 "timed_out",
                 format!(
                     "run {run} has been asked to stop and has not stopped within {} s",

@@ -1,5 +1,6 @@
 //! A run as its records tell it.
 
+use graph_host::error::Kind;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -14,7 +15,6 @@ use graph_core::walker::{CheckpointRef, Summary};
 use graph_host::checkpoints::{self, Line, Way};
 use graph_host::context::Context;
 use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
 use graph_host::runs;
 use graph_store::{CheckpointStore, RunRow};
 use serde_json::{Map, Value};
@@ -136,10 +136,10 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
 }
 
 fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
-    let key = context.home.verifying_identity(row.key)?;
+    let key = context.host.home.verifying_identity(row.key)?;
     let (begins, trouble) = match checkpoints::begins(store, &row.run_id, "", key.as_ref()) {
         Ok(begins) => (begins, None),
-        Err(error) if error.exit() == Exit::Integrity => (None, Some(error.message().to_owned())),
+        Err(error) if error.kind() == Kind::Integrity => (None, Some(error.message().to_owned())),
         Err(error) => return Err(error),
     };
     Ok(Story {

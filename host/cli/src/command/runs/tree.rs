@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::record::{Checkpoint, InterruptRecord, Record, ResultDigest, Status, StatusRecord};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
 use graph_host::checkpoints::{self, Line};
 use graph_host::error::Result;
-use graph_host::output::{self, Output, printable, styled};
 use graph_host::pins::Pins;
-use graph_host::report::{counted, short_number};
 use graph_host::runs;
+use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::run_report::{counted, short_number};
 use graph_store::{CheckpointStore, RunRow};
 use serde_json::{Value, json};
 

@@ -8,21 +8,21 @@ use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, TaskSumma
 use graph_core::walker::ChannelChange;
 use graph_store::Numbered;
 
-use crate::output::{self, styled};
-use crate::report::{
-    cached_line, changes, event_line, hook_line, one_line, short_number, short_span, step_line,
-};
+use crate::terminal::output::{self, styled};
+use crate::terminal::run_report::{cached_line, changes, hook_line, short_number, short_span, step_line};
+use crate::terminal::text::event_line;
+use graph_core::diagnostic::one_line;
 
 /// What has been told of a run.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct HistoryLines {
     /// The nodes that were next at the newest checkpoint of each namespace.
     next: BTreeMap<String, Vec<String>>,
     /// The ids of graphs inside the graph.
     graphs: BTreeMap<Digest, String>,
 }
 
-impl Told {
+impl HistoryLines {
     /// Nothing yet, of a run with these graphs inside its own.
     pub fn of(graphs: BTreeMap<Digest, String>) -> Self {
         Self { graphs, ..Self::default() }

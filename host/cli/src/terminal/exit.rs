@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::error::{Error, Kind};
+
 /// How a command ended, as a shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -61,24 +63,23 @@ impl From<Exit> for ExitCode {
     }
 }
 
-impl From<graph_core::record::ErrorCode> for Exit {
-    fn from(code: graph_core::record::ErrorCode) -> Self {
-        use graph_core::record::ErrorCode as Code;
-        match code {
-            Code::NodeFailed
-            | Code::ConflictingWrite
-            | Code::InvalidUpdate
-            | Code::NoEdgeMatched
-            | Code::StalledBarrier => Self::Failed,
-            Code::Denied => Self::Denied,
-            Code::Limit => Self::Limit,
-            Code::Finished | Code::AmbiguousAnswer | Code::AnswerNeeded | Code::UnknownInterrupt => {
-                Self::Usage
-            }
-            Code::NotFound => Self::NotFound,
-            Code::InvalidDocument => Self::InvalidDocument,
-            Code::Integrity => Self::Integrity,
-            Code::Storage => Self::Storage,
+impl From<Kind> for Exit {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Usage => Self::Usage,
+            Kind::Invalid => Self::InvalidDocument,
+            Kind::Denied => Self::Denied,
+            Kind::Failed | Kind::Internal => Self::Failed,
+            Kind::Limit => Self::Limit,
+            Kind::Integrity => Self::Integrity,
+            Kind::NotFound => Self::NotFound,
+            Kind::Storage | Kind::Held => Self::Storage,
+            Kind::TimedOut => Self::TimedOut,
         }
     }
+}
+
+/// The exit code of an error.
+pub fn of(error: &Error) -> Exit {
+    error.kind().into()
 }

@@ -8,9 +8,10 @@ use graph_core::walker::Answers;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::inputs::{AS_TEXT, parse_value};
-use crate::output::{self, Output, printable, styled};
-use crate::report::one_line;
+use crate::terminal::inputs::{AS_TEXT, parse_value};
+use crate::terminal::output::{self, Output, styled};
+use graph_core::diagnostic::one_line;
+use graph_core::diagnostic::printable;
 
 /// Answers as they are typed on a command line: one alone, or `ID=ANSWER` for each.
 #[derive(Clone, Debug, Default)]

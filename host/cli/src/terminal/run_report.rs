@@ -1,125 +1,24 @@
-//! A run in the forms in which it is shown: lines while it goes on, what it came to, and the JSON document.
+//! A run in the forms in which it is shown: lines while it is under way, and its outcome.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use graph_core::record::{EndedBy, HookSummary, InterruptRecord, RunError, Status};
+use graph_core::diagnostic::{one_line, printable};
+use graph_core::record::{HookSummary, RunError, Status};
 use graph_core::time::Timestamp;
-use graph_core::walker::{ChannelChange, CheckpointRef, Notice, Summary};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use graph_core::walker::{ChannelChange, Notice, Summary};
+use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::exit::Exit;
-use crate::json_document::Streamed;
-use crate::output::{self, Output, printable, styled};
-use crate::runs::Checked;
+use crate::error::{Kind, Result};
+use crate::run_document::RunDocument;
+use crate::terminal::exit::Exit;
+use crate::terminal::output::{self, Output, styled};
 use graph_driver::Observer;
 
-/// How much of an event is shown.
-const EVENT_CHARACTERS: usize = 300;
-
-/// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be large, and the nodes
-/// visited come from the store while it is written.
-#[derive(Serialize)]
-pub struct RunDocument<'s> {
-    // In the order of their names, as in every document.
-    cached: &'s BTreeMap<String, u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    checked: Option<Checked>,
-    checkpoint: Option<Value>,
-    checkpoints: u64,
-    ended_by: Option<EndedBy>,
-    error: Option<Value>,
-    executions: &'s BTreeMap<String, u64>,
-    fuel: u64,
-    graph: &'s str,
-    host_fuel: u64,
-    inputs: &'s Value,
-    interrupts: Vec<Value>,
-    limit_reached: bool,
-    next: &'s [String],
-    output: Option<&'s Value>,
-    run_id: &'s str,
-    state: &'s Map<String, Value>,
-    status: Status,
-    steps: u64,
-    visited: Streamed<'s>,
-    warnings: &'s [String],
-}
-
-/// Hands over the names of nodes one after the other.
-pub type Names<'n> = dyn FnMut(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'n;
-
-impl<'s> RunDocument<'s> {
-    /// The document of a run of a graph, with the nodes `visited`, in order.
-    pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
-        let error = |error: &RunError| {
-            json!({
-                "code": error.code,
-                "budget": error.budget,
-                "category": error.category,
-                "node": error.node,
-                "message": error.message,
-            })
-        };
-        let checkpoint = |checkpoint: CheckpointRef| {
-            json!({
-                "id": checkpoint.sequence,
-                "digest": checkpoint.digest,
-                "result_digest": checkpoint.result_digest,
-            })
-        };
-        Self {
-            cached: &summary.cached,
-            checked: None,
-            checkpoint: summary.checkpoint.map(checkpoint),
-            checkpoints: summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence.saturating_add(1)),
-            ended_by: summary.ended_by,
-            error: summary.error.as_ref().map(error),
-            executions: &summary.executions,
-            fuel: summary.fuel,
-            graph,
-            host_fuel: summary.host.fuel,
-            inputs: &summary.inputs,
-            interrupts: summary.interrupts.iter().map(interrupt).collect(),
-            limit_reached: summary.limit_reached,
-            next: &summary.next,
-            output: summary.output.as_deref(),
-            run_id: run,
-            state: &summary.state,
-            status: summary.status,
-            steps: summary.steps,
-            visited: Streamed::new(move |give| visited(&mut |node| give(&Value::from(node)))),
-            warnings: &summary.warnings,
-        }
-    }
-}
-
-impl RunDocument<'_> {
-    /// Says what was checked before the run went on.
-    #[must_use]
-    pub fn after(self, checked: Option<Checked>) -> Self {
-        Self { checked, ..self }
-    }
-
-    /// Prints it.
-    pub fn print(&self, output: Output) -> Result<()> {
-        let written = output.document(self);
-        self.visited.take_failure().map_or(written, Err)
-    }
-
-    /// It as a value, for those who change it.
-    pub fn to_value(&self) -> Result<Value> {
-        let value = serde_json::to_value(self)
-            .map_err(|error| Error::storage(format!("the document cannot be made: {error}")));
-        self.visited.take_failure().map_or(value, Err)
-    }
-}
-
-fn interrupt(interrupt: &InterruptRecord) -> Value {
-    json!({ "id": interrupt.id, "node": interrupt.node, "payload": *interrupt.payload.0 })
+/// Prints the document of a run.
+pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {
+    let written = output.document(document);
+    document.take_failure().map_or(written, Err)
 }
 
 /// The exit code of a run that has come to this.
@@ -130,7 +29,7 @@ pub fn exit(summary: &Summary) -> Exit {
         Status::Limit => Exit::Limit,
         Status::Cancelled | Status::Killed => Exit::Cancelled,
         Status::Failed | Status::Running => {
-            summary.error.as_ref().map_or(Exit::Failed, |error| error.code.into())
+            summary.error.as_ref().map_or(Exit::Failed, |error| Kind::from(error.code).into())
         }
     }
 }
@@ -195,15 +94,6 @@ pub fn changes(changed: &[ChannelChange]) -> String {
         })
         .collect();
     one_line(&shown.join(", "), 60)
-}
-
-/// Text on one line of at most so many characters, safe to show.
-pub fn one_line(text: &str, most: usize) -> String {
-    let text = printable(text).replace(['\n', '\t'], " ");
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
 }
 
 /// Tells about a run on stderr while it goes on.
@@ -331,17 +221,6 @@ pub fn step_line(step: u64, names: &[String], fuel: u64, took: Option<&str>, cha
     line
 }
 
-/// A line about what a component has emitted.
-pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
-    format!(
-        "      {} {}: {} {}",
-        styled(output::DIM, "event"),
-        printable(path),
-        printable(name),
-        one_line(&payload.to_string(), EVENT_CHARACTERS)
-    )
-}
-
 /// A line about a hook that has changed how the run goes on, or failed; nothing about others.
 pub fn hook_line(hook: &HookSummary) -> Option<String> {
     let (style, mark, came_to) = match (&hook.failure, &hook.control) {
@@ -386,7 +265,7 @@ pub fn aftermath(run: &str, summary: &Summary) -> Vec<String> {
         lines.push(error_line(error));
     }
     for interrupt in &summary.interrupts {
-        lines.push(crate::answers::question(interrupt));
+        lines.push(crate::terminal::prompt::question(interrupt));
     }
     if let Some(command) = resume_command(run, summary) {
         lines.push(format!("{} {command}", styled(output::DIM, "go on with:")));

@@ -17,11 +17,12 @@ use graph_core::time::Timestamp;
 use graph_core::walker::Notice;
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::error::{Error, Kind, Result};
 use crate::home::{write_atomic, write_new_private};
 use crate::inside;
 use crate::project;
+use crate::terminal::exit::Exit;
+use crate::terminal::output::error_document;
 use crate::thread::Thread;
 use graph_driver::Observer;
 
@@ -112,8 +113,8 @@ fn read_report(text: &str) -> Result<()> {
     let Some(error) = report.get("error").and_then(Value::as_object) else { return Ok(()) };
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = error.get("exit").and_then(Value::as_u64);
-    let exit = Exit::ALL.into_iter().find(|exit| Some(u64::from(exit.code())) == number);
-    let mut again = Error::new(exit.unwrap_or(Exit::Failed), known_code(text("code")), text("message"));
+    let kind = KINDS.into_iter().find(|kind| Some(u64::from(Exit::from(*kind).code())) == number);
+    let mut again = Error::new(kind.unwrap_or(Kind::Failed), known_code(text("code")), text("message"));
     if !text("help").is_empty() {
         again = again.help(text("help"));
     }
@@ -125,6 +126,19 @@ fn read_report(text: &str) -> Result<()> {
         .collect();
     Err(again.details(Value::Object(details)))
 }
+
+/// One kind of error for each exit code: the report has no more of it.
+const KINDS: [Kind; 9] = [
+    Kind::Usage,
+    Kind::Invalid,
+    Kind::Denied,
+    Kind::Failed,
+    Kind::Limit,
+    Kind::Integrity,
+    Kind::NotFound,
+    Kind::Storage,
+    Kind::TimedOut,
+];
 
 fn known_code(code: &str) -> &'static str {
     let codes = [
@@ -168,7 +182,7 @@ impl Herald {
 
     /// The run does not go on.
     pub fn failed(&self, error: &Error) {
-        self.say(&error.to_json());
+        self.say(&error_document(error));
     }
 
     fn say(&self, report: &Value) {
@@ -214,7 +228,7 @@ mod tests {
             .details(json!({ "open": 2 }));
         Herald::new(file.clone()).failed(&error);
         let again = read_report(&fs::read_to_string(&file).unwrap()).unwrap_err();
-        assert_eq!(again.to_json(), error.to_json());
+        assert_eq!(error_document(&again), error_document(&error));
         Herald::new(file.clone()).under_way();
         assert!(read_report(&fs::read_to_string(&file).unwrap()).is_ok());
     }

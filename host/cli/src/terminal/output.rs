@@ -2,11 +2,15 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
+use graph_core::diagnostic::printable;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::json_document::{self, Document};
+use crate::terminal::exit;
+use crate::terminal::json_document::{self, Document};
 
 /// Text that is neither good nor bad but belongs to the frame.
 pub const DIM: Style = Style::new().dimmed();
@@ -18,9 +22,6 @@ pub const GOOD: Style = AnsiColor::Green.on_default();
 pub const CAUTION: Style = AnsiColor::Yellow.on_default();
 /// Something that went wrong.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
-
-/// The text with everything escaped that a terminal would act on.
-pub use graph_core::diagnostic::printable;
 
 /// The text between a style's escape sequences. Whether they reach the screen is decided where it is printed.
 pub fn styled(style: Style, text: impl Display) -> String {
@@ -48,6 +49,25 @@ pub fn json_for_terminals(text: String) -> String {
     escaped
 }
 
+/// An error as `--json` prints it.
+pub fn error_document(error: &Error) -> Value {
+    let mut members =
+        json!({ "code": error.code(), "exit": exit::of(error).code(), "message": error.message() });
+    if let Some(help) = error.help_text() {
+        members["help"] = Value::from(help);
+    }
+    if let Some(Value::Object(details)) = error.more() {
+        for (key, value) in details {
+            members[key] = value.clone();
+        }
+    }
+    json!({ "error": members })
+}
+
+/// Whether stdout has the beginning of a JSON document that an error has cut short: the error is then no document of its
+/// own. A process prints one document.
+static DOCUMENT_HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
 /// How a command speaks.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
@@ -74,9 +94,9 @@ impl Output {
         self.lines
     }
 
-    /// Prints a line of JSON that is safe to show.
-    pub fn raw_line(self, text: &str) -> Result<()> {
-        quiet_pipe(writeln!(io::stdout().lock(), "{text}"))
+    /// Prints a value as one line of JSON that is safe to show.
+    pub fn json_line(self, value: &Value) -> Result<()> {
+        quiet_pipe(writeln!(io::stdout().lock(), "{}", json_for_terminals(value.to_string())))
     }
 
     /// Whether stdout carries one JSON document.
@@ -110,7 +130,10 @@ impl Output {
             Ok(made) => (Ok(()), made),
             Err(error) => (Err(error), Ok(())),
         };
-        quiet_pipe(written).and(made.map_err(Error::after_document))
+        if made.is_err() {
+            DOCUMENT_HAS_BEGUN.store(true, Ordering::Relaxed);
+        }
+        quiet_pipe(written).and(made)
     }
 
     /// Prints a report: its JSON document with `--json`, otherwise what `render` makes of it for people.
@@ -144,8 +167,8 @@ impl Output {
     /// Prints why the command ended, in the form that was asked for.
     pub fn error(self, error: &Error) {
         // Where stdout takes nothing, it is told on stderr all the same.
-        let is_document = self.json && !error.is_after_document();
-        if !is_document || self.document(&error.to_json()).is_err() {
+        let is_document = self.json && !DOCUMENT_HAS_BEGUN.load(Ordering::Relaxed);
+        if !is_document || self.document(&error_document(error)).is_err() {
             self.report(error.diagnostic());
         }
     }
@@ -192,5 +215,19 @@ fn quiet_pipe(written: io::Result<()>) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Error::storage(format!("stdout cannot be written: {error}"))),
         Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_line_steers_a_terminal() {
+        let value = json!({ "a\u{9b}": "x\u{1b}[2J\u{7f}\u{85}\u{202e}é" });
+        let line = json_for_terminals(value.to_string());
+        assert_eq!(line, r#"{"a\u009b":"x\u001b[2J\u007f\u0085\u202eé"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap_or_default(), value);
+        assert_eq!(json_for_terminals(json!("\u{7f}").to_string()), r#""\u007f""#);
     }
 }

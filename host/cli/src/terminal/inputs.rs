@@ -115,6 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::error::Kind;
 
     #[test]
     fn a_value_is_json_where_it_can_be() {
@@ -146,8 +147,8 @@ mod tests {
         let error = gather(Some(&path), Vec::new()).unwrap_err();
         assert!(error.message().contains("a list"), "{error}");
         std::fs::write(&path, "a: [1\n").unwrap();
-        assert_eq!(gather(Some(&path), Vec::new()).unwrap_err().exit(), crate::exit::Exit::InvalidDocument);
+        assert_eq!(gather(Some(&path), Vec::new()).unwrap_err().kind(), Kind::Invalid);
         let missing = gather(Some(Path::new("/no/such/file")), Vec::new()).unwrap_err();
-        assert_eq!(missing.exit(), crate::exit::Exit::NotFound);
+        assert_eq!(missing.kind(), Kind::NotFound);
     }
 }

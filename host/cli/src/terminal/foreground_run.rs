@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use graph_core::record::{ErrorCode, Status};
+use graph_core::record::Status;
 use graph_core::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
-use crate::answers::{self, Given};
-use crate::detach::Herald;
+use crate::background::Herald;
 use crate::error::{Error, Result};
-use crate::output::{self, Output, styled};
-use crate::report::Progress;
 use crate::runs::Checked;
+use crate::terminal::exit::Exit;
+use crate::terminal::output::{self, Output, styled};
+use crate::terminal::prompt::{self, Given};
+use crate::terminal::run_report::Progress;
 use crate::thread::{Listener, Thread};
-use graph_driver::{Both, Control, DriveError, Driver, Observer as _, Observers};
+use graph_driver::{Both, Control, Driver, Observer as _, Observers};
 
 /// A driver with a person before it.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl Session {
             return Ok(None);
         }
         loop {
-            match answers::ask(self.output, open, stops.pressed()).await {
+            match prompt::ask(self.output, open, stops.pressed()).await {
                 // The walker knows which questions can be passed over.
                 Some(Answers::None) if open.iter().any(|interrupt| !interrupt.payload.0.is_null()) => {}
                 other => return Ok(other),
@@ -118,15 +119,19 @@ impl Stops {
         let press = Arc::new(press);
         let files = {
             let (press, control, run) = (Arc::clone(&press), control.clone(), run.to_owned());
-            Listener::start(thread, move |wish| {
+            let tell = move |wish| {
                 press.send_modify(|count| *count += 1);
                 stopping(output, &run, wish, "it was asked to");
                 // A driver that is gone has stopped already.
                 let _ = control.send(wish);
-            })
-            .map_err(|error| {
-                Error::storage(format!("the thread that looks for signal files cannot be started: {error}"))
-            })?
+            };
+            Listener::start(thread, tell, || std::process::exit(Exit::Cancelled.code().into())).map_err(
+                |error| {
+                    Error::storage(format!(
+                        "the thread that looks for signal files cannot be started: {error}"
+                    ))
+                },
+            )?
         };
         let run = run.to_owned();
         // Before the task is spawned: a signal that comes before the task is polled for the first time counts as well.
@@ -148,7 +153,7 @@ impl Stops {
                 let _ = control.send(wish);
             }
             signals.next().await;
-            std::process::exit(crate::exit::Exit::Cancelled.code().into());
+            std::process::exit(Exit::Cancelled.code().into());
         });
         Ok(Self { presses, signals, files: Some(files) })
     }
@@ -229,31 +234,6 @@ impl Signals {
     async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
-        }
-    }
-}
-
-/// A resume that the walker does not take, with what to type.
-fn refused(code: ErrorCode, message: String) -> Error {
-    let error = Error::of_run(code, message);
-    match code {
-        ErrorCode::AnswerNeeded => {
-            error.help("answer with --answer ANSWER, or --answer ID=ANSWER where several questions are open")
-        }
-        ErrorCode::AmbiguousAnswer => error.help("write each answer as --answer ID=ANSWER"),
-        ErrorCode::UnknownInterrupt => {
-            error.help("`graph-host runs show @last` lists the open questions with their ids")
-        }
-        _ => error,
-    }
-}
-
-impl From<DriveError> for Error {
-    fn from(error: DriveError) -> Self {
-        match error {
-            DriveError::Refused { code, message } => refused(code, message),
-            DriveError::Storage(message) => Self::storage(message),
-            DriveError::Fault(_) => Self::new(crate::exit::Exit::Failed, "internal", error.to_string()),
         }
     }
 }

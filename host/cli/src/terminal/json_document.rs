@@ -4,22 +4,20 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use serde::ser::{SerializeMap, SerializeSeq as _, Serializer};
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
-use crate::output::json_for_terminals;
+use crate::error::Result;
+use crate::streamed::Streamed;
+use crate::terminal::output::json_for_terminals;
 
 /// Bytes that are passed on at one time.
 const PIECE: usize = 64 << 10;
 
-/// What gives the elements of a list one after the other to whom it is handed.
-pub type Elements<'e> = dyn FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e;
-
 /// A member that is not held as a value.
 enum Part<'e> {
-    List(Box<Elements<'e>>),
+    List(Streamed<'e>),
     Text(Option<Arc<str>>),
 }
 
@@ -27,13 +25,12 @@ enum Part<'e> {
 pub struct Document<'e> {
     members: Map<String, Value>,
     parts: RefCell<Vec<(String, Part<'e>)>>,
-    failed: RefCell<Option<Error>>,
 }
 
 impl<'e> Document<'e> {
     /// A document with members that are there.
     pub fn new(members: Map<String, Value>) -> Self {
-        Self { members, parts: RefCell::default(), failed: RefCell::default() }
+        Self { members, parts: RefCell::default() }
     }
 
     /// Adds a list.
@@ -43,7 +40,7 @@ impl<'e> Document<'e> {
         name: &str,
         elements: impl FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e,
     ) -> Self {
-        self.add(name, Part::List(Box::new(elements)))
+        self.add(name, Part::List(Streamed::new(elements)))
     }
 
     /// Adds a member that is kept as JSON text, and is written as it is kept; null where there is none.
@@ -61,35 +58,15 @@ impl<'e> Document<'e> {
     /// Writes the document. Where a list cannot be made to its end, the document ends there, and that is the error.
     pub(crate) fn write(self, out: impl Write, pretty: bool) -> io::Result<Result<()>> {
         let written = write(&self, out, pretty);
-        match self.failed.into_inner() {
+        let parts = self.parts.into_inner();
+        let failed = parts.iter().find_map(|(_, part)| match part {
+            Part::List(list) => list.take_failure(),
+            Part::Text(_) => None,
+        });
+        match failed {
             Some(error) => Ok(Err(error)),
             None => written.map(Ok),
         }
-    }
-}
-
-/// A list that is made while the document around it is written, once.
-pub struct Streamed<'e> {
-    elements: RefCell<Box<Elements<'e>>>,
-    failed: RefCell<Option<Error>>,
-}
-
-impl<'e> Streamed<'e> {
-    /// A list of what `elements` gives.
-    pub fn new(elements: impl FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e) -> Self {
-        Self { elements: RefCell::new(Box::new(elements)), failed: RefCell::default() }
-    }
-
-    /// What kept the list from its end, if something did.
-    pub fn take_failure(&self) -> Option<Error> {
-        self.failed.borrow_mut().take()
-    }
-}
-
-impl serde::Serialize for Streamed<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        List { elements: RefCell::new(&mut *self.elements.borrow_mut()), failed: &self.failed }
-            .serialize(serializer)
     }
 }
 
@@ -129,12 +106,10 @@ impl<'e> Document<'e> {
         &self,
         map: &mut M,
         name: &str,
-        part: &mut Part<'e>,
+        part: &Part<'e>,
     ) -> std::result::Result<(), M::Error> {
         match part {
-            Part::List(elements) => {
-                map.serialize_entry(name, &List { elements: RefCell::new(elements), failed: &self.failed })
-            }
+            Part::List(elements) => map.serialize_entry(name, elements),
             Part::Text(None) => map.serialize_entry(name, &()),
             Part::Text(Some(text)) => match serde_json::from_str::<&RawValue>(text) {
                 Ok(raw) => map.serialize_entry(name, raw),
@@ -142,28 +117,6 @@ impl<'e> Document<'e> {
                 Err(_) => map.serialize_entry(name, &**text),
             },
         }
-    }
-}
-
-struct List<'l, 'e> {
-    elements: RefCell<&'l mut Box<Elements<'e>>>,
-    failed: &'l RefCell<Option<Error>>,
-}
-
-impl serde::Serialize for List<'_, '_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        let mut written = Ok(());
-        let made = (self.elements.borrow_mut())(&mut |element| {
-            written = list.serialize_element(element);
-            if written.is_ok() { Ok(()) } else { Err(Error::storage("the list cannot be written")) }
-        });
-        written?;
-        if let Err(error) = made {
-            *self.failed.borrow_mut() = Some(error);
-            return Err(serde::ser::Error::custom("the list cannot be made"));
-        }
-        list.end()
     }
 }
 
@@ -211,6 +164,7 @@ impl<W: Write> Write for ForTerminals<W> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::error::Error;
     use serde_json::json;
 
     fn text(document: Document<'_>, pretty: bool) -> (String, Result<()>) {
