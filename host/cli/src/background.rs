@@ -17,14 +17,14 @@ use graph_core::time::Timestamp;
 use graph_core::walker::Notice;
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Kind, Result};
-use crate::home::{write_atomic, write_new_private};
-use crate::inside;
-use crate::project;
 use crate::terminal::exit::Exit;
 use crate::terminal::output::error_document;
-use crate::thread::Thread;
-use graph_driver::Observer;
+use graph_runtime::error::{Error, Kind, Result};
+use graph_runtime::graph_driver::Observer;
+use graph_runtime::project;
+use graph_runtime::project::paths;
+use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::user_home::{write_atomic, write_new_private};
 
 /// How often the first process looks whether the second one has said something.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -74,7 +74,7 @@ pub fn start(project: &Path, run: &str, orders: Orders) -> Result<Detached> {
 }
 
 fn spawn(project: &Path, run: &str, options: Vec<OsString>, log: &Path, report: &Path) -> io::Result<Child> {
-    let output = inside::append(log)?;
+    let output = paths::append(log)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["resume", run, "--project"]).arg(project).arg("--report-to").arg(report).args(options);
     command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);

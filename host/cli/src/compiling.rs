@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use graph_engine::Compiler;
+use graph_runtime::graph_engine::Compiler;
 
-/// A child process that runs this very program: its `main` hands over to [`graph_engine::compile_for_parent`].
+/// A child process that runs this very program: its `main` hands over to [`graph_runtime::graph_engine::compile_for_parent`].
 pub fn by_this_program() -> Compiler {
     // The file that was started, even where another one has taken its name since.
     #[cfg(target_os = "linux")]

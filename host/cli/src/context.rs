@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_engine::Compiler;
+use graph_runtime::graph_engine::Compiler;
 
-use crate::error::{Error, Result};
-use crate::home::Home;
-use crate::host::Host;
-use crate::project::{self, Project};
 use crate::terminal::output::Output;
 use crate::terminal::text::TerminalNotices;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::Host;
+use graph_runtime::project::user_home::Home;
+use graph_runtime::project::{self, Project};
 
 /// What every command has at hand: how to speak, and where the user's things lie.
 #[derive(Clone, Debug)]

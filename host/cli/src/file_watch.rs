@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::error::{Error, Result};
+use graph_runtime::error::{Error, Result};
 
 /// How long files have to be left alone before they count as changed: an editor writes in several steps.
 const QUIET: Duration = Duration::from_millis(150);

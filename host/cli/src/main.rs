@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use graph_host::context::Context;
-use graph_host::error::Error;
 use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::output::Output;
+use graph_runtime::error::Error;
 
 use crate::command::Command;
 
@@ -28,8 +28,8 @@ struct Cli {
 
 fn main() -> ExitCode {
     // This program as the compiler of another one: nothing else may have a part in it.
-    if std::env::args_os().skip(1).eq([OsStr::new(graph_engine::COMPILE_ARGUMENT)]) {
-        return graph_engine::compile_for_parent();
+    if std::env::args_os().skip(1).eq([OsStr::new(graph_runtime::graph_engine::COMPILE_ARGUMENT)]) {
+        return graph_runtime::graph_engine::compile_for_parent();
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

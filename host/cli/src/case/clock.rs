@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use graph_core::time::Timestamp;
 use tokio::time::Instant;
 
-use graph_driver::Clock;
+use graph_runtime::graph_driver::Clock;
 
 /// When every case begins: 2030-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);

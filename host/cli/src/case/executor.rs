@@ -10,7 +10,7 @@ use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
 use super::double::Doubles;
 use super::store::CaseStore;
-use graph_driver::TaskExecutor;
+use graph_runtime::graph_driver::TaskExecutor;
 
 /// The executor of a case.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use graph_runtime::error::{Error, Result};
 
 /// What the name of a case's file ends in.
 pub const SUFFIX: &str = ".case.yaml";

@@ -9,20 +9,20 @@ use graph_core::graph::{Action, Graph, Primary};
 use graph_core::hook::{Hook, HookAction};
 use graph_core::trust::TrustStore;
 use graph_core::walker::Graphs;
-use graph_engine::Engine;
+use graph_runtime::graph_engine::Engine;
 use serde_json::Value;
 
-use crate::error::Kind;
-use crate::error::{Error, Result};
-use crate::executor::ComponentExecutor;
-use crate::host::Host;
-use crate::items::Places;
-use crate::launch::{self, Sources};
-use crate::preflight::{Plan, is_built_in};
-use crate::project::{self, Project};
-use crate::subgraphs::Subgraphs;
-use crate::trust;
-use graph_driver::TaskExecutor;
+use graph_runtime::error::Kind;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::executor::ComponentExecutor;
+use graph_runtime::graph_driver::TaskExecutor;
+use graph_runtime::host::Host;
+use graph_runtime::items::locate::Places;
+use graph_runtime::items::subgraphs::Subgraphs;
+use graph_runtime::plan::{Plan, is_built_in};
+use graph_runtime::project::{self, Project};
+use graph_runtime::run::start::{self, Sources};
+use graph_runtime::trust::trusted_keys;
 
 /// Real items, for what a case has no double for. The default has none.
 #[derive(Debug, Default)]
@@ -43,10 +43,10 @@ struct Real {
 impl Items {
     /// Items as a run finds them. `caps` says what each is granted; what may be dispatched is for each case to say.
     pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
-        launch::check_folders(&sources)?;
-        let trust = trust::load(&host.home, &sources.trust, &*host.notices)?;
+        start::check_folders(&sources)?;
+        let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let grants = match caps {
-            Some(path) => launch::read_manifest(path, host)?,
+            Some(path) => start::read_manifest(path, host)?,
             None => Manifest::deny_all(),
         };
         let engine = Mutex::new(None);
@@ -129,7 +129,7 @@ impl Items {
             return Ok(None);
         }
         let places = real.places(file, items_dir);
-        let components = launch::components(
+        let components = start::components(
             real.engine()?,
             places,
             real.trust.clone(),
@@ -158,7 +158,7 @@ impl Real {
         if let Some(engine) = &*engine {
             return Ok(engine.clone());
         }
-        let made = launch::engine(&self.host)?;
+        let made = start::engine(&self.host)?;
         *engine = Some(made.clone());
         Ok(made)
     }

@@ -53,10 +53,10 @@ fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
         problems: vec![problem],
         crashes: None,
     };
-    let text = match crate::text_file::read_named(file) {
+    let text = match graph_runtime::project::text_file::read_named(file) {
         Ok(text) => text,
         Err(error) => {
-            let error = crate::error::Error::read("the case", file, &error);
+            let error = graph_runtime::error::Error::read("the case", file, &error);
             return wanted(&shown).then(|| unread(Problem::Unreadable(error.message().to_owned())));
         }
     };
@@ -115,10 +115,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::home::Home;
-    use crate::host::Host;
-    use crate::launch::Sources;
-    use crate::project::Project;
+    use graph_runtime::host::Host;
+    use graph_runtime::project::Project;
+    use graph_runtime::project::user_home::Home;
+    use graph_runtime::run::start::Sources;
 
     const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
                          items: { t/one: { result: 1 } }\n";
@@ -148,7 +148,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let host = Host {
             home: Home::at(home.path().to_path_buf()),
-            compiler: graph_engine::Compiler::InProcess,
+            compiler: graph_runtime::graph_engine::Compiler::InProcess,
             notices: Arc::new(()),
         };
         let project = Project::at(home.path().to_path_buf());

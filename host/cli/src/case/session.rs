@@ -18,7 +18,7 @@ use graph_core::walker::{
     Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
 };
 use graph_core::work::Meter;
-use graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
+use graph_runtime::graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
 use super::clock::PausedClock;
@@ -28,12 +28,14 @@ use super::executor::CaseExecutor;
 use super::expect::{Actual, ActualError};
 use super::items::Items;
 use super::store::CaseStore;
-use crate::error::Error;
-use crate::items::id_of_graph;
-use crate::run_document::RunDocument;
-use crate::subgraphs::recursion_warnings;
-use crate::{checkpoints, gc, runs};
-use graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
+use graph_runtime::error::Error;
+use graph_runtime::graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::gc;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::items::locate::id_of_graph;
+use graph_runtime::items::subgraphs::recursion_warnings;
+use graph_runtime::run::restore;
 
 /// The id of every case's first run; forks are counted behind it.
 const RUN: &str = "case";
@@ -64,8 +66,8 @@ impl Stop {
     }
 }
 
-impl From<crate::error::Error> for Stop {
-    fn from(error: crate::error::Error) -> Self {
+impl From<graph_runtime::error::Error> for Stop {
+    fn from(error: graph_runtime::error::Error) -> Self {
         Self::Refused(Refusal { code: error.code().to_owned(), message: error.message().to_owned() })
     }
 }
@@ -174,7 +176,9 @@ impl<'c> Session<'c> {
 
     /// The run is this operation's alone, as it is a command's.
     pub(super) fn take(&self) -> Result<RunGuard, Stop> {
-        self.store.acquire(&self.run, &runs::this_process()).map_err(|error| Stop::from(Error::from(error)))
+        self.store
+            .acquire(&self.run, &restore::this_process())
+            .map_err(|error| Stop::from(Error::from(error)))
     }
 
     fn hold(&mut self) -> Result<Option<Summary>, Stop> {
@@ -186,7 +190,7 @@ impl<'c> Session<'c> {
     }
 
     fn prune(&self, most: u64) -> Result<Option<Summary>, Stop> {
-        let row = runs::find(&*self.store, &self.run)?;
+        let row = restore::find(&*self.store, &self.run)?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         gc::shorten(self.store.upkeep(), &row, most, false, &self.key, &mut gc::Report::default())?;
         Ok(None)
@@ -252,7 +256,7 @@ impl<'c> Session<'c> {
             return Ok(0);
         }
         let mut count = 0;
-        runs::each_checkpoint(&*self.store, &self.run, "", |_| {
+        restore::each_checkpoint(&*self.store, &self.run, "", |_| {
             count += 1;
             Ok(())
         })
@@ -323,7 +327,7 @@ impl<'c> Session<'c> {
         self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
         let graph = Arc::clone(&started.graph);
-        let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
+        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
         if restored.is_none() && self.forks > 0 {
             return Err(Stop::refused(
                 ErrorCode::NotFound,
@@ -405,7 +409,7 @@ impl<'c> Session<'c> {
     /// The run as its records tell it.
     pub(super) fn stored_summary(&self) -> Result<Option<Summary>, String> {
         let Some(started) = &self.started else { return Ok(None) };
-        let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())
+        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())
             .map_err(|error| error.message().to_owned())?;
         let walker = match restored {
             Some((restored, _)) => {
@@ -429,7 +433,8 @@ impl<'c> Session<'c> {
             }
             GraphSource::File(path) => {
                 let shown = path.display().to_string();
-                let text = crate::text_file::read_as("the graph", path).map_err(Stop::from)?;
+                let text =
+                    graph_runtime::project::text_file::read_as("the graph", path).map_err(Stop::from)?;
                 let loaded =
                     load(&shown, &text, &id_of_graph(path)).map_err(|problems| Stop::invalid(&problems))?;
                 Ok((loaded.graph, loaded.warnings.to_lines()))

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use graph_core::record::{
     Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
-use graph_store::{
+use graph_runtime::graph_store::{
     At, CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunUpdate, StorageError, Synchronous,
     Upkeep,
 };

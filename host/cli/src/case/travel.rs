@@ -6,12 +6,13 @@ use graph_core::record::{ErrorCode, Place, Status};
 use graph_core::walker::{
     Earlier, Edit, Event, HandleError, Identity, Restored, Resume, RunTree, Setup, Summary, Update,
 };
-use graph_store::{CheckpointStore as _, NewRun};
+use graph_runtime::graph_store::{CheckpointStore as _, NewRun};
 
 use super::document::TravelOptions;
 use super::session::{Session, Stop};
-use crate::{runs, travel};
-use graph_driver::Clock as _;
+use graph_runtime::graph_driver::Clock as _;
+use graph_runtime::run::edit_and_fork;
+use graph_runtime::run::restore;
 
 impl Session<'_> {
     pub(super) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
@@ -24,13 +25,13 @@ impl Session<'_> {
                 if restored.digest == newest.digest {
                     None
                 } else {
-                    let inputs = Arc::new(travel::inputs(&*self.store, &restored)?);
+                    let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &restored)?);
                     Some(Earlier { restored, inputs })
                 }
             }
         };
         let Some(started) = &self.started else { return Err(no_run()) };
-        let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
+        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
         let Some((restored, _)) = restored else { return Err(no_run()) };
         let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
@@ -40,7 +41,7 @@ impl Session<'_> {
         let done = self.still(walker, event).await;
         // An update may go back to other inputs.
         let newest = self.restored(&Place::Newest)?;
-        let inputs = Arc::new(travel::inputs(&*self.store, &newest)?);
+        let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &newest)?);
         if let Some(started) = &mut self.started {
             started.setup.inputs = inputs;
         }
@@ -49,14 +50,14 @@ impl Session<'_> {
 
     pub(super) async fn fork(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
         let of = self.restored(options.at.as_ref().unwrap_or(&Place::Newest))?;
-        let inputs = Arc::new(travel::inputs(&*self.store, &of)?);
+        let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &of)?);
         let Some(started) = &self.started else { return Err(no_run()) };
         let run = format!("case-{}", self.forks + 1);
         let identity =
             Identity { run: run.clone(), root: run.clone(), parent: None, namespace: String::new() };
         let setup = Setup { identity, inputs, ..started.setup.clone() };
         let graph = Arc::clone(&started.graph);
-        let visited = runs::visited_at(&*self.store, &of, &self.key.verifying_key())?;
+        let visited = restore::visited_at(&*self.store, &of, &self.key.verifying_key())?;
         let walker = || {
             RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone(), &visited)
                 .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))
@@ -69,7 +70,7 @@ impl Session<'_> {
         let origin = self.store.run(&self.run).map_err(|error| Stop::Fault(error.to_string()))?;
         let Some(origin) = origin else { return Err(no_run()) };
         self.store
-            .create_run(&NewRun { row: travel::fork_row(&origin, &of, &run), snapshots: Vec::new() })
+            .create_run(&NewRun { row: edit_and_fork::fork_row(&origin, &of, &run), snapshots: Vec::new() })
             .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
         let walker = walker()?;
         self.forks += 1;
@@ -89,7 +90,7 @@ impl Session<'_> {
         if !forked.as_ref().is_some_and(goes_on) {
             return Ok(forked);
         }
-        let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
+        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
         let (Some(started), Some((restored, _))) = (&self.started, restored) else { return Err(no_run()) };
         let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
@@ -108,7 +109,7 @@ impl Session<'_> {
         if self.started.is_none() {
             return Err(no_run());
         }
-        Ok(runs::restore_at(&*self.store, &self.run, self.key.verifying_key(), place)?)
+        Ok(restore::restore_at(&*self.store, &self.run, self.key.verifying_key(), place)?)
     }
 }
 

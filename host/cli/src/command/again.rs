@@ -4,11 +4,11 @@ use graph_core::diagnostic::printable;
 use graph_core::parameters::is_about_the_run;
 use graph_host::context::Context;
 use graph_host::context::named_project;
-use graph_host::error::{Error, Result};
-use graph_host::launch::Scene;
-use graph_host::runs;
-use graph_host::stores::Stores;
 use graph_host::terminal::exit::Exit;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
+use graph_runtime::run::start::Scene;
 use serde_json::{Map, Value};
 
 use super::{resume, run};
@@ -59,10 +59,10 @@ pub(super) async fn go_on(
             ),
         ));
     }
-    let known: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
+    let known: Value = serde_json::from_str(&restore::snapshot(&*store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of run {run} cannot be read: {error}")))?;
     drop(store);
-    let parameters = graph_host::launch::run_parameters(graph, &given)?;
+    let parameters = graph_runtime::run::start::run_parameters(graph, &given)?;
     given.retain(|name, value| {
         let stays = !is_about_the_run(graph, name) || name == "capabilities" || name == "depth";
         stays && known.get(name) != Some(value)

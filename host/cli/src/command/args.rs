@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use graph_core::yaml::parse_duration;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::fetched;
-use graph_host::launch::Sources;
-use graph_host::project::Project;
-use graph_host::registry::Network;
-use graph_host::stores::StoreKind;
-use graph_host::stream::{Namespaces, StreamKind};
+use graph_runtime::error::Result;
+use graph_runtime::history::events::{Namespaces, StreamKind};
+use graph_runtime::project::Project;
+use graph_runtime::project::stores::StoreKind;
+use graph_runtime::registry::fetch_cache;
+use graph_runtime::registry::pull::Network;
+use graph_runtime::run::start::Sources;
 
 /// Where things are taken from: the options that say so are the same wherever components are used.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -41,7 +41,7 @@ impl SourceArgs {
     /// Fetches what is named by a reference, and looks for items next to it from then on. Any other word stays as it is.
     pub(crate) fn fetch(&mut self, word: &str, project: &Project, context: &Context) -> Result<String> {
         let mut sources = self.sources();
-        let word = fetched::named(word, &mut sources, project, &context.host)?;
+        let word = fetch_cache::named(word, &mut sources, project, &context.host)?;
         self.items = sources.items;
         Ok(word)
     }

@@ -1,6 +1,6 @@
 //! `graph-host build`: from a guest crate to a component that is described and signed.
 
-use graph_host::error::Kind;
+use graph_runtime::error::Kind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use graph_core::capability::{CapabilityKind, Ceiling};
 use graph_core::diagnostic::printable;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
 use graph_host::guest_build::{GuestBuildError, Toolchain};
-use graph_host::home::write_atomic;
-use graph_host::items::{envelope_path, id_of_file, read_component, refused};
-use graph_host::keys::signing_key;
-use graph_host::project::shown;
-use graph_host::signing::{Claims, describe, sign_component_file};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::items::locate::{envelope_path, id_of_file, read_component, refused};
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::shown;
+use graph_runtime::project::user_home::write_atomic;
+use graph_runtime::trust::signing::{Claims, describe, sign_component_file};
 use serde_json::{Value, json};
 
 use super::trust::kind;

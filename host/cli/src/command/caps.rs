@@ -9,12 +9,12 @@ use graph_core::capability::{DispatchPatterns, DispatchUse, ItemNeeds, Manifest,
 use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
 use graph_core::hook::{Hook, HookAction, is_control_item};
 use graph_core::walker::Graphs;
-use graph_host::components::{Admitted, Components};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::launch::Scene;
-use graph_host::subgraphs::Subgraphs;
 use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::items::subgraphs::Subgraphs;
+use graph_runtime::plan::admission::{Admitted, Components};
+use graph_runtime::run::start::Scene;
 use serde_json::{Value, json};
 
 /// Capability manifests

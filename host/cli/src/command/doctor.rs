@@ -7,18 +7,18 @@ use graph_core::diagnostic::printable;
 use graph_core::record::Status;
 use graph_core::trust::TrustStore;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
 use graph_host::guest_build::Toolchain;
-use graph_host::home::Home;
-use graph_host::host::now;
-use graph_host::launch;
-use graph_host::project;
-use graph_host::stores::{self, Stores};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
-use graph_host::trust;
-use graph_store::{Holder, RunFilter};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{Holder, RunFilter};
+use graph_runtime::host::now;
+use graph_runtime::project;
+use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::project::user_home::Home;
+use graph_runtime::run::start;
+use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 use serde_json::json;
 
@@ -137,7 +137,7 @@ fn identity(context: &Context) -> Result<String> {
 
 fn trusted(context: &Context) -> Finding {
     let what = "trust";
-    let store: TrustStore = match trust::load(&context.host.home, &[], &*context.host.notices) {
+    let store: TrustStore = match trusted_keys::load(&context.host.home, &[], &*context.host.notices) {
         Ok(store) => store,
         Err(error) => return Finding::of(what, Err(error)),
     };
@@ -175,7 +175,7 @@ fn writable(folder: &Path) -> Result<String> {
 }
 
 fn engine(context: &Context) -> Finding {
-    match launch::engine(&context.host) {
+    match start::engine(&context.host) {
         Ok(engine) if engine.pooled() => Finding::new(
             "engine",
             Standing::Good,

@@ -12,23 +12,25 @@ use graph_core::trust::{
     EnvelopeClaims, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
     verify_text,
 };
-use graph_host::components::Admitted;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::graph_file::standing_json;
-use graph_host::host::now;
-use graph_host::items::{self, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file};
-use graph_host::launch::{components, engine};
-use graph_host::precedence::{self, Rank};
-use graph_host::project;
-use graph_host::signing::Target;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report;
 use graph_host::terminal::text::standing_text;
-use graph_host::text_file;
-use graph_host::texts::format_of;
-use graph_host::trust;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::items::graph_file::standing_json;
+use graph_runtime::items::locate::{
+    self, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file,
+};
+use graph_runtime::items::precedence::{self, Rank};
+use graph_runtime::items::text_items::format_of;
+use graph_runtime::plan::admission::Admitted;
+use graph_runtime::project;
+use graph_runtime::project::text_file;
+use graph_runtime::run::start::{components, engine};
+use graph_runtime::trust::signing::Target;
+use graph_runtime::trust::trusted_keys;
 use serde_json::json;
 
 /// Show what a component, a graph, knowledge or a directive is, and who vouches for it
@@ -95,7 +97,7 @@ fn text_item(
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
-    let trust = trust::load(&context.host.home, &sources.trust, &*context.host.notices)?;
+    let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let text = text_file::read_as("the item", path)?;
     let standing = verify_text(item_type.into(), id, &text, &trust, now());
     let shown = project::shown(path);
@@ -147,8 +149,8 @@ fn show_rank(rank: &Rank, output: Output) -> Result<()> {
 
 fn component(path: &Path, id: &str, sources: &SourceArgs, places: Places, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let trust = trust::load(&context.host.home, &sources.trust, &*context.host.notices)?;
-    let bytes = items::read_component(path)?;
+    let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
+    let bytes = locate::read_component(path)?;
     let envelope = envelope_path(path);
     let envelope = match text_file::read(&envelope) {
         Ok(text) => Some(text),
@@ -169,7 +171,7 @@ fn component(path: &Path, id: &str, sources: &SourceArgs, places: Places, contex
         }
         Err(error) => {
             let verified = VerifiedComponent::under_development(bytes, id, &TrustStore::default())
-                .map_err(|error| items::refused(&error))?;
+                .map_err(|error| locate::refused(&error))?;
             (verified, Err(error.to_string()))
         }
     };
@@ -177,7 +179,7 @@ fn component(path: &Path, id: &str, sources: &SourceArgs, places: Places, contex
     let components = components(engine(&context.host)?, places, trust, manifest, true);
     let admitted = components
         .load(path.to_path_buf(), verified)
-        .map_err(graph_host::components::AdmitError::into_error)?;
+        .map_err(graph_runtime::plan::admission::AdmitError::into_error)?;
     let description = context.block_on(components.description(&admitted))??;
     let Admitted { verified, declared, loaded, .. } = &admitted;
     let keys: Vec<_> = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
@@ -248,7 +250,7 @@ fn component(path: &Path, id: &str, sources: &SourceArgs, places: Places, contex
 
 fn graph(path: &Path, id: &str, sources: &SourceArgs, places: &Places, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let trust = trust::load(&context.host.home, &sources.trust, &*context.host.notices)?;
+    let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let text = text_file::read_as("the graph", path)?;
     let standing = verify_text(TextKind::Graph, id, &text, &trust, now());
     let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());

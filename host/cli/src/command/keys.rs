@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use graph_core::trust::{Rotation, VerifyingKey};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::home::write_atomic;
-use graph_host::host::now;
-use graph_host::keys::{KeyPair, Pairs, signing_key, verifying_key};
-use graph_host::project::shown;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::project::key_pairs::{KeyPair, Pairs, signing_key, verifying_key};
+use graph_runtime::project::shown;
+use graph_runtime::project::user_home::write_atomic;
 use serde::Serialize;
 
 /// Make and show the keys that you sign with

@@ -2,19 +2,20 @@
 
 use crate::command::args::NetworkArgs;
 use graph_host::context::current_project;
-use graph_host::error::Kind;
+use graph_runtime::error::Kind;
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::installed::{self, Origin};
-use graph_host::project;
-use graph_host::registry::{Brought, LockFile, Puller, reference};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, BOLD, DIM, GOOD, styled};
-use graph_host::trust;
-use graph_registry::lock::{Allowed, Locked};
-use graph_registry::reference::Reference;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::lock::{Allowed, Locked};
+use graph_runtime::graph_registry::reference::Reference;
+use graph_runtime::items::installed::{self, Origin};
+use graph_runtime::items::lock_file::LockFile;
+use graph_runtime::project;
+use graph_runtime::registry::pull::{Brought, Puller, reference};
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Write down what references stand for, to the byte
@@ -44,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let store = trust::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let puller = Puller { options: args.network.network().options(), trust: &store };
     let lock = LockFile::open(current_project()?.folder())?;
     if args.references.is_empty() {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::migration::{self, Report, State};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::Result;
+use graph_runtime::project::stored_formats::{self, Report, State};
 
 /// Bring the stores of a project up to date, or see with --check what is to be done
 ///
@@ -26,9 +26,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let project = named_project(args.project.as_deref())?;
-    let mut report = migration::look(project.folder(), &context.host.home);
+    let mut report = stored_formats::look(project.folder(), &context.host.home);
     if !args.check {
-        migration::migrate(&mut report, project.folder(), &context.host.home)?;
+        stored_formats::migrate(&mut report, project.folder(), &context.host.home)?;
     }
     let output = context.output;
     if output.is_json() {

@@ -4,12 +4,12 @@ use crate::command::args;
 use graph_host::terminal::live_stream::PrintedLines;
 use std::sync::Arc;
 
-use graph_driver::Observers;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::stream::{Kinds, LiveStream, Namespaces, StreamKind};
-use graph_host::telemetry::{self, Config, Telemetry};
-use graph_store::CheckpointStore;
+use graph_runtime::error::Result;
+use graph_runtime::graph_driver::Observers;
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::events::{Kinds, LiveStream, Namespaces, StreamKind};
+use graph_runtime::telemetry::{self, Config, Telemetry};
 
 /// Who is told what happens.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -5,14 +5,14 @@ use graph_host::context::current_project;
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::items::Places;
-use graph_host::project;
-use graph_host::publishing::{Outcome, Publisher, Said, epoch, split};
-use graph_host::registry::{Puller, reference};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
-use graph_host::trust;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::items::locate::Places;
+use graph_runtime::project;
+use graph_runtime::registry::publish::{Outcome, Publisher, Said, epoch, split};
+use graph_runtime::registry::pull::{Puller, reference};
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Publish signed items in an OCI registry or an image-layout directory
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     if names.len() > 1 && (args.id.is_some() || args.version.is_some()) {
         return Err(Error::usage("`--id` and `--version` are about one item, and several are named"));
     }
-    let store = trust::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());
     let places = Places::new(&args.items, project.as_deref(), &context.host.home, &keeper);

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 
 use graph_core::record::ErrorCode;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::installed::{self, Origin};
-use graph_host::project;
-use graph_host::registry::{Brought, LockFile, Puller, reference};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
-use graph_host::trust;
-use graph_host::trust_log::TrustLog;
-use graph_registry::lock::Allowed;
-use graph_registry::reference::Reference;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::lock::Allowed;
+use graph_runtime::graph_registry::reference::Reference;
+use graph_runtime::items::installed::{self, Origin};
+use graph_runtime::items::lock_file::LockFile;
+use graph_runtime::project;
+use graph_runtime::registry::pull::{Brought, Puller, reference};
+use graph_runtime::trust::log::TrustLog;
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Pull signed items from OCI registries or image-layout directories
@@ -44,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let store = trust::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let puller = Puller { options: args.network.network().options(), trust: &store };
     let mut lock = LockFile::open(current_project()?.folder())?;
     let root = args.into.clone().unwrap_or_else(|| context.host.home.installed());

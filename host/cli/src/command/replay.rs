@@ -4,14 +4,14 @@ use graph_host::context::named_project;
 use std::path::PathBuf;
 
 use graph_core::diagnostic::printable;
-use graph_host::audit::audit;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::replay::{self, LiveDifference, Mode, Replay, ReplayError, Replayed};
-use graph_host::stores::Stores;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, BAD, CAUTION, DIM, GOOD, styled};
 use graph_host::terminal::run_report::{self, counted, short_number};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::history::verify::audit;
+use graph_runtime::project::stores::Stores;
+use graph_runtime::replay::{self, LiveDifference, Mode, Replay, ReplayError, Replayed};
 use serde_json::json;
 
 use crate::command::number;

@@ -1,7 +1,7 @@
 //! `graph-host resume`: let a run go on.
 
 use graph_host::context::named_project;
-use graph_host::resume::reopen;
+use graph_runtime::run::resume::reopen;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,15 +10,8 @@ use std::sync::Arc;
 use graph_core::diagnostic::printable;
 use graph_core::parameters::is_about_the_run;
 use graph_core::walker::Resume;
-use graph_driver::Driver;
 use graph_host::background::{self, Herald, Orders};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::keys::signing_key;
-use graph_host::launch::{check_inputs, run_parameters};
-use graph_host::resume::Resumable;
-use graph_host::runs::Checked;
-use graph_host::stores::{self, Stores};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::foreground_run::Session;
 use graph_host::terminal::inputs;
@@ -26,8 +19,15 @@ use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::prompt;
 use graph_host::terminal::prompt::Given;
 use graph_host::terminal::run_report::{Progress, counted};
-use graph_host::thread::Thread;
-use graph_store::{Change, RunUpdate};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_driver::Driver;
+use graph_runtime::graph_store::{Change, RunUpdate};
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::run::restore::Checked;
+use graph_runtime::run::resume::Resumable;
+use graph_runtime::run::start::{check_inputs, run_parameters};
 use serde_json::{Map, Value};
 
 use super::{number, observe};

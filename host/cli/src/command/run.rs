@@ -2,9 +2,9 @@
 
 use crate::command::args;
 use crate::command::args::SourceArgs;
-use graph_host::checkpoints::Names;
 use graph_host::context::named_project;
-use graph_host::error::Kind;
+use graph_runtime::error::Kind;
+use graph_runtime::history::checkpoints::Names;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,22 +14,7 @@ use graph_core::graph::Durability;
 use graph_core::record::ErrorCode;
 use graph_core::walker::{Event, Summary};
 use graph_host::background::{self, Detached, Orders};
-use graph_host::checkpoints;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::graph_file::standing_json;
-use graph_host::items::Space;
-use graph_host::keys::signing_key;
-use graph_host::launch::{Scene, Start, begin, check_inputs, run_parameters};
-use graph_host::precedence::Precedence;
-use graph_host::preflight::{Plan, PlannedId};
-use graph_host::project;
-use graph_host::run_document::RunDocument;
-use graph_host::run_id;
-use graph_host::runs;
-use graph_host::stopped;
-use graph_host::stores::{self, StoreKind};
-use graph_host::subgraphs::recursion_warnings;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::foreground_run::Session;
 use graph_host::terminal::inputs;
@@ -37,9 +22,24 @@ use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::prompt::Given;
 use graph_host::terminal::run_report::{self, Progress};
 use graph_host::terminal::text::standing_text;
-use graph_host::texts::Text;
-use graph_host::thread::Thread;
-use graph_store::CheckpointStore;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::items::graph_file::standing_json;
+use graph_runtime::items::locate::Space;
+use graph_runtime::items::precedence::Precedence;
+use graph_runtime::items::subgraphs::recursion_warnings;
+use graph_runtime::items::text_items::Text;
+use graph_runtime::plan::{Plan, PlannedId};
+use graph_runtime::project;
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::stores::{self, StoreKind};
+use graph_runtime::run::restore;
+use graph_runtime::run::run_id;
+use graph_runtime::run::start::{Scene, Start, begin, check_inputs, run_parameters};
+use graph_runtime::run::stop_notes;
 use serde_json::{Value, json};
 
 use super::{again, number, observe, resume};
@@ -300,7 +300,7 @@ pub(in crate::command) fn finish(
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
-    if let Err(error) = stopped::note(&context.host.home, store, &session.run) {
+    if let Err(error) = stop_notes::note(&context.host.home, store, &session.run) {
         output
             .warn(format_args!("`runs verify` cannot tell later whether this stop was taken away: {error}"));
     }
@@ -336,7 +336,7 @@ fn visited<'s>(
 ) -> Box<Names<'s>> {
     let has_failed = summary.error.as_ref().is_some_and(|error| error.code == ErrorCode::Storage);
     Box::new(move |visit| {
-        let row = runs::find(store, run);
+        let row = restore::find(store, run);
         let key = row.and_then(|row| context.host.home.verifying_identity(row.key));
         if let Err(error) = key.and_then(|key| checkpoints::visited(store, run, key)(visit))
             && !has_failed
@@ -355,7 +355,7 @@ pub(super) fn show_detached(
     orders: Orders,
     context: &Context,
 ) -> Result<Exit> {
-    let project = graph_host::pins::absolute(project);
+    let project = graph_runtime::run::pins::absolute(project);
     let Detached { pid, log } = background::start(&project, run, orders)?;
     if context.output.is_json() {
         context.output.document(&json!({
@@ -514,7 +514,7 @@ fn text_line(item_type: &str, id: &str, text: &Text) -> String {
     )
 }
 
-fn item_lines(id: &str, admitted: &graph_host::components::Admitted) -> String {
+fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> String {
     use graph_core::trust::Standing;
     let verified = &admitted.verified;
     let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
@@ -543,7 +543,7 @@ fn precedence_line(precedence: &Precedence, space: Option<Space>) -> String {
 }
 
 /// A graph inside the graph, as the plan shows it.
-fn graph_line(id: &str, file: &graph_host::graph_file::GraphFile) -> String {
+fn graph_line(id: &str, file: &graph_runtime::items::graph_file::GraphFile) -> String {
     format!(
         "  {} {}  graph {}  {}{}",
         styled(output::GOOD, "✓"),

@@ -3,10 +3,10 @@
 use crate::command::args::NetworkArgs;
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::registry::reference;
 use graph_host::terminal::exit::Exit;
-use graph_registry::search::{Offer, offers};
+use graph_runtime::error::Result;
+use graph_runtime::graph_registry::search::{Offer, offers};
+use graph_runtime::registry::pull::reference;
 use serde_json::json;
 
 /// List the items that a registry or an image-layout directory offers

@@ -11,16 +11,16 @@ use graph_core::trust::{
     sign_text,
 };
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::host::now;
-use graph_host::items::{envelope_path, refused};
-use graph_host::keys::signing_key;
-use graph_host::project::shown;
-use graph_host::signing::{
-    Claims, Target, countersign, describe, kind_of_text, replace_text, sign_component_file,
-};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::items::locate::{envelope_path, refused};
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::shown;
+use graph_runtime::trust::signing::{
+    Claims, Target, countersign, describe, kind_of_text, replace_text, sign_component_file,
+};
 use serde::Serialize;
 
 use super::trust::{ceiling_text, kind, kind_of_a_component, text_kind};

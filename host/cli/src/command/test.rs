@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use graph_core::diagnostic::printable;
 use graph_host::case::{Items, Options, cases, run as run_cases};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
 use graph_host::terminal::exit::Exit;
+use graph_runtime::error::{Error, Result};
 
 /// Run graphs against cases: what is expected of each step, with scripted doubles in place of components
 ///

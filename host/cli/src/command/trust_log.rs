@@ -4,11 +4,11 @@ use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::trust::{KeyId, LogEntry};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::project::shown;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_host::terminal::run_report::counted;
-use graph_host::trust_log::TrustLog;
+use graph_runtime::error::Result;
+use graph_runtime::project::shown;
+use graph_runtime::trust::log::TrustLog;
 use serde_json::json;
 
 /// Lists the log, or says only that it is intact. Either way every line is checked.

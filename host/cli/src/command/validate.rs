@@ -13,16 +13,16 @@ use graph_core::graph::{Graph, ItemType};
 use graph_core::text_item::read_text_item;
 use graph_core::walker::Graphs;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::fetched;
-use graph_host::items::{Places, id_of_graph, type_of_file};
-use graph_host::project;
-use graph_host::subgraphs::{Subgraphs, recursion_warnings};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
-use graph_host::texts::format_of;
-use graph_host::trust;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::items::locate::{Places, id_of_graph, type_of_file};
+use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
+use graph_runtime::items::text_items::format_of;
+use graph_runtime::project;
+use graph_runtime::registry::fetch_cache;
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Check graphs, knowledge and directives without running them: every problem of every file at once
@@ -57,7 +57,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 /// The file of a word: what a reference stands for is fetched first.
 fn named(path: &Path, context: &Context) -> Result<PathBuf> {
     let project = current_project()?;
-    let fetched = path.to_str().map(|word| fetched::named_file(word, &project, &context.host)).transpose()?;
+    let fetched =
+        path.to_str().map(|word| fetch_cache::named_file(word, &project, &context.host)).transpose()?;
     Ok(fetched.map_or_else(|| path.to_path_buf(), PathBuf::from))
 }
 
@@ -82,7 +83,7 @@ enum What {
 }
 
 fn check(path: &Path, context: &Context) -> Checked {
-    let text = match graph_host::text_file::read_named_as("the file", path) {
+    let text = match graph_runtime::project::text_file::read_named_as("the file", path) {
         Ok(text) => text,
         Err(error) => return Checked::Unread(error),
     };
@@ -117,7 +118,7 @@ fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
     let places = Places::new(&[], project.as_deref(), &context.host.home, &keeper);
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     // A graph inside that cannot be used is for its own validation, and for `run`.
-    let graphs = trust::load(&context.host.home, &[], &*context.host.notices)
+    let graphs = trusted_keys::load(&context.host.home, &[], &*context.host.notices)
         .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &places, &trust, &all, |_| false))
         .map(|found| found.graphs)
         .unwrap_or_default();

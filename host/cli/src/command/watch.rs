@@ -5,11 +5,11 @@ use graph_host::context::current_project;
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::error::Result;
 use graph_host::file_watch::Watching;
-use graph_host::project;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::Result;
+use graph_runtime::project;
 
 /// Runs again and again: whenever the graph, the manifest, a trust file or an item has changed. What stops a run does not
 /// stop the watching, but Ctrl-C does.

@@ -11,7 +11,7 @@ use layout::core::style::{LineStyleKind, StyleAttr};
 use layout::std_shapes::shapes::{Arrow, Element, LineEndKind, ShapeKind};
 use layout::topo::layout::VisualGraph;
 
-use crate::error::{Error, Result};
+use graph_runtime::error::{Error, Result};
 
 /// Nodes and edges that are drawn: the layout's cost grows faster than the picture's use.
 const MOST: usize = 400;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::error::{Error, Kind};
+use graph_runtime::error::{Error, Kind};
 
 /// How a command ended, as a shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

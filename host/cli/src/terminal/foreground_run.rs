@@ -7,14 +7,14 @@ use graph_core::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
 use crate::background::Herald;
-use crate::error::{Error, Result};
-use crate::runs::Checked;
 use crate::terminal::exit::Exit;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::prompt::{self, Given};
 use crate::terminal::run_report::Progress;
-use crate::thread::{Listener, Thread};
-use graph_driver::{Both, Control, Driver, Observer as _, Observers};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_driver::{Both, Control, Driver, Observer as _, Observers};
+use graph_runtime::project::run_folder::{Listener, Thread};
+use graph_runtime::run::restore::Checked;
 
 /// A driver with a person before it.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use graph_core::digest::Digest;
 use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, TaskSummary, ValueKind};
 use graph_core::walker::ChannelChange;
-use graph_store::Numbered;
+use graph_runtime::graph_store::Numbered;
 
 use crate::terminal::output::{self, styled};
 use crate::terminal::run_report::{cached_line, changes, hook_line, short_number, short_span, step_line};

@@ -6,7 +6,7 @@ use std::path::Path;
 use graph_core::json::{self, StrictJsonError};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use graph_runtime::error::{Error, Result};
 
 /// How deep inputs may nest.
 const MAX_DEPTH: usize = 128;
@@ -54,7 +54,7 @@ pub fn gather(file: Option<&Path>, pairs: Vec<(String, Value)>) -> Result<Map<St
 /// Reads a JSON or YAML file with a mapping, `-` for stdin. `what`: `inputs`, `values`.
 pub fn read(what: &str, path: &Path) -> Result<Map<String, Value>> {
     let stdin = path == Path::new("-");
-    let name = if stdin { "<stdin>".to_owned() } else { crate::project::shown(path) };
+    let name = if stdin { "<stdin>".to_owned() } else { graph_runtime::project::shown(path) };
     let mut text = String::new();
     let read = if stdin {
         std::io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text)
@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::error::Kind;
+    use graph_runtime::error::Kind;
 
     #[test]
     fn a_value_is_json_where_it_can_be() {

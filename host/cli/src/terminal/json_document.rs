@@ -8,9 +8,9 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::error::Result;
-use crate::streamed::Streamed;
 use crate::terminal::output::json_for_terminals;
+use graph_runtime::error::Result;
+use graph_runtime::history::streamed::Streamed;
 
 /// Bytes that are passed on at one time.
 const PIECE: usize = 64 << 10;
@@ -164,7 +164,7 @@ impl<W: Write> Write for ForTerminals<W> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::error::Error;
+    use graph_runtime::error::Error;
     use serde_json::json;
 
     fn text(document: Document<'_>, pretty: bool) -> (String, Result<()>) {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::stream::LineSink;
 use crate::terminal::output::Output;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::history::events::LineSink;
 
 /// Prints the lines of a stream.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@ use anstyle::{AnsiColor, Style};
 use graph_core::diagnostic::printable;
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
 use crate::terminal::exit;
 use crate::terminal::json_document::{self, Document};
+use graph_runtime::error::{Error, Result};
 
 /// Text that is neither good nor bad but belongs to the frame.
 pub const DIM: Style = Style::new().dimmed();

@@ -7,11 +7,11 @@ use graph_core::record::InterruptRecord;
 use graph_core::walker::Answers;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
 use crate::terminal::inputs::{AS_TEXT, parse_value};
 use crate::terminal::output::{self, Output, styled};
 use graph_core::diagnostic::one_line;
 use graph_core::diagnostic::printable;
+use graph_runtime::error::{Error, Result};
 
 /// Answers as they are typed on a command line: one alone, or `ID=ANSWER` for each.
 #[derive(Clone, Debug, Default)]

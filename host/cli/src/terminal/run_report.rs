@@ -9,11 +9,11 @@ use graph_core::time::Timestamp;
 use graph_core::walker::{ChannelChange, Notice, Summary};
 use serde_json::Value;
 
-use crate::error::{Kind, Result};
-use crate::run_document::RunDocument;
 use crate::terminal::exit::Exit;
 use crate::terminal::output::{self, Output, styled};
-use graph_driver::Observer;
+use graph_runtime::error::{Kind, Result};
+use graph_runtime::graph_driver::Observer;
+use graph_runtime::history::run_document::RunDocument;
 
 /// Prints the document of a run.
 pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {

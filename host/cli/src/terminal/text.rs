@@ -2,11 +2,11 @@
 
 use graph_core::diagnostic::{one_line, printable};
 use graph_core::trust::TextStanding;
-use graph_engine::Level;
+use graph_runtime::graph_engine::Level;
 use serde_json::Value;
 
-use crate::notice::{Notice, NoticeObserver};
 use crate::terminal::output::{self, Output, styled};
+use graph_runtime::notice::{Notice, NoticeObserver};
 
 /// Characters of an event's payload that are shown.
 const EVENT_CHARACTERS: usize = 300;

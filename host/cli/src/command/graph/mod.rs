@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::graph_file::locate;
-use graph_host::items::Places;
-use graph_host::project;
 use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::items::graph_file::locate;
+use graph_runtime::items::locate::Places;
+use graph_runtime::project;
 
 /// Look at graphs: draw them, and tell what is doubtful about their shape
 #[derive(Debug, clap::Args)]

@@ -2,8 +2,8 @@
 
 use graph_core::diagnostic::printable;
 use graph_core::record::Accepted;
-use graph_host::error::Result;
 use graph_host::terminal::output::{self, Output, styled};
+use graph_runtime::error::Result;
 use serde_json::{Value, json};
 
 use super::row::time;

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use graph_core::trust::KeyId;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::project;
-use graph_host::runs;
-use graph_host::state::OwnState;
-use graph_host::stores::{self, Stores};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
-use graph_store::RunFilter;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::RunFilter;
+use graph_runtime::project;
+use graph_runtime::project::state::OwnState;
+use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::run::restore;
 use serde_json::json;
 
 /// Go on with the state of a project that you have moved or copied here yourself
@@ -53,7 +53,7 @@ pub(super) fn run(_: &Args, project: &Path, context: &Context) -> Result<Exit> {
 fn count(project: &Path, context: &Context) -> Result<(u64, u64)> {
     let (mut own, mut others) = (0, 0);
     if stores::any(project)? {
-        runs::bring_up_to_date(project)?;
+        restore::bring_up_to_date(project)?;
         let identities = context.host.home.verifying_identities()?;
         let keys: Vec<KeyId> = identities.iter().map(graph_core::trust::VerifyingKey::id).collect();
         Stores::to_read(project, &context.host.home)?.each(&RunFilter::default(), |_, row| {

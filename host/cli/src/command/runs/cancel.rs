@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use graph_driver::Control;
 use graph_host::context::Context;
-use graph_host::error::Result;
 use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::graph_driver::Control;
 
 use super::stop::{self, Waiting};
 

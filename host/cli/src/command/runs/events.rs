@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::stream::{Kinds, Namespaces, Reader, StreamKind};
 use graph_host::terminal::exit::Exit;
-use graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::history::events::{Kinds, Namespaces, Reader, StreamKind};
 
 use crate::command::number;
 

@@ -4,15 +4,15 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use graph_host::archive;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::home::is_stream;
-use graph_host::project;
-use graph_host::stores::Stores;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::run_report;
-use graph_store::Holder;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::Holder;
+use graph_runtime::history::archive;
+use graph_runtime::project;
+use graph_runtime::project::stores::Stores;
+use graph_runtime::project::user_home::is_stream;
 use serde_json::json;
 
 /// Write a whole run to a file, to be checked or kept elsewhere
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     }
     // What another host has signed is checked by whoever imports it.
     if let Some(key) = context.host.home.verifying_identity(row.key)? {
-        graph_host::audit::audit(&*store, &row, &key, None)?;
+        graph_runtime::history::verify::audit(&*store, &row, &key, None)?;
     }
     // The file is signed where the key that signed the run is still there.
     let own = context.host.home.signing_identity(row.key).ok().flatten();

@@ -6,13 +6,13 @@ use std::time::Duration;
 use graph_core::diagnostic::one_line;
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::gc::{Cached, Policy, Report, collect};
-use graph_host::runs;
-use graph_host::state::{self, OwnState};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::run_report::counted;
-use graph_store::FileStore;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::FileStore;
+use graph_runtime::history::gc::{Cached, Policy, Report, collect};
+use graph_runtime::project::state::{self, OwnState};
+use graph_runtime::run::restore;
 
 use super::span::parse_span;
 
@@ -66,10 +66,10 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
     let is_there = state::database(project)?.exists();
     if !is_there && !files.exists() {
-        drop(runs::open_to_read(project, &context.host.home)?);
+        drop(restore::open_to_read(project, &context.host.home)?);
     }
     let own = OwnState::open(project, &context.host.home)?;
-    let database = is_there.then(|| runs::open(&own)).transpose()?;
+    let database = is_there.then(|| restore::open(&own)).transpose()?;
     let policy = Policy {
         older_than: args.older_than,
         keep: args.keep,

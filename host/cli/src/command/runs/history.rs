@@ -8,14 +8,14 @@ use comfy_table::{ColumnConstraint, Width};
 use graph_core::digest::Digest;
 use graph_core::record::{Accepted, Checkpoint, Record, SignedRecord, Source};
 use graph_core::trust::VerifyingKey;
-use graph_host::checkpoints::{self, Line};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::runs;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::run_report;
-use graph_store::CheckpointStore;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::checkpoints::{self, Line};
+use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
 use super::row::time;
@@ -29,7 +29,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let row = runs::find(store, &args.run)?;
+    let row = restore::find(store, &args.run)?;
     // What another host has signed cannot be checked here; it can be shown.
     let key = context.host.home.verifying_identity(row.key)?;
     let found = intact(store, &row.run_id, key.as_ref());
@@ -109,17 +109,17 @@ fn one_by_one(
 ) -> Result<()> {
     match key {
         Some(key) => {
-            let (mut verifier, _) = runs::verifier(store, run, "", *key)?;
-            runs::each_with_values(store, run, "", |record| {
+            let (mut verifier, _) = restore::verifier(store, run, "", *key)?;
+            restore::each_with_values(store, run, "", |record| {
                 let checkpoint = verifier
                     .checkpoint(record)
-                    .map_err(|error| runs::broken(run, record.sequence, &error))?;
+                    .map_err(|error| restore::broken(run, record.sequence, &error))?;
                 found.take(&checkpoint, record.digest);
                 Ok(())
             })
         }
         // What another host has signed cannot be checked here; it can be shown.
-        None => runs::each_checkpoint(store, run, "", |record| {
+        None => restore::each_checkpoint(store, run, "", |record| {
             found.take(&decode(record)?, record.digest);
             Ok(())
         }),
@@ -164,7 +164,7 @@ impl Found {
 }
 
 fn decode(record: &SignedRecord) -> Result<Checkpoint> {
-    match runs::open_record(record, None)? {
+    match restore::open_record(record, None)? {
         Record::Checkpoint(checkpoint) => Ok(*checkpoint),
         _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
     }

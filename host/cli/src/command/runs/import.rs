@@ -5,16 +5,16 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use graph_host::archive;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::runs;
-use graph_host::state::OwnState;
-use graph_host::stores::{self, StoreKind, Stores};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
-use graph_store::FileStore;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::FileStore;
+use graph_runtime::history::archive;
+use graph_runtime::project::state::OwnState;
+use graph_runtime::project::stores::{self, StoreKind, Stores};
+use graph_runtime::run::restore;
 use serde_json::json;
 
 use super::verify::read_key;
@@ -57,7 +57,9 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
             .help("an imported run keeps its id: import it into another project, with --project"));
     }
     match args.store {
-        StoreKind::Sqlite => archive.store(&*runs::open(&OwnState::open(project, &context.host.home)?)?)?,
+        StoreKind::Sqlite => {
+            archive.store(&*restore::open(&OwnState::open(project, &context.host.home)?)?)?
+        }
         StoreKind::File => {
             archive.store(&FileStore::at(&OwnState::open(project, &context.host.home)?.files()?))?;
         }

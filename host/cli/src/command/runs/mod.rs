@@ -33,9 +33,9 @@ pub(super) use verify::read_key;
 
 use clap::Subcommand;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::stores::Stores;
 use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::project::stores::Stores;
 
 /// Look at runs, wait for them, stop them, edit them, fork them
 #[derive(Debug, clap::Args)]

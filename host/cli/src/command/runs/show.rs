@@ -7,14 +7,14 @@ use graph_core::diagnostic::printable;
 use graph_core::limits::HostUse;
 use graph_core::record::{Checkpoint, Source};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::run_document::RunDocument;
-use graph_host::runs;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::{self, short_number, short_span, step_line};
-use graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
 use super::accepted;
@@ -31,11 +31,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let mut row = runs::find(store, &args.run)?;
+    let mut row = restore::find(store, &args.run)?;
     if context.output.is_json() {
         row = store.run(&row.run_id)?.unwrap_or(row);
     }
-    runs::catch_up(store, &mut row)?;
+    restore::catch_up(store, &mut row)?;
     let told = story::of(store, &row, context)?;
     let children = tree::read(store, &row, told.key())?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use graph_core::trust::VerifyingKey;
-use graph_host::audit::audit;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::project;
-use graph_host::runs;
-use graph_host::stopped;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
-use graph_store::CheckpointStore;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::verify::audit;
+use graph_runtime::project;
+use graph_runtime::run::restore;
+use graph_runtime::run::stop_notes;
 use serde_json::json;
 
 /// Check every signature of a run, and that nothing was changed, added or left out
@@ -26,7 +26,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let row = runs::find(store, &args.run)?;
+    let row = restore::find(store, &args.run)?;
     let key = match &args.key {
         Some(path) => read_key(path)?,
         None => match context.host.home.verifying_identity(row.key)? {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             None => context.host.home.identity()?.verifying_key(),
         },
     };
-    let last = stopped::last(&context.host.home, store, &row.run_id)?;
+    let last = stop_notes::last(&context.host.home, store, &row.run_id)?;
     let found = audit(store, &row, &key, last.as_ref())?;
     let run = &row.run_id;
     if context.output.is_json() {
@@ -92,6 +92,6 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
 
 /// Reads a public key from a file.
 pub(in crate::command) fn read_key(path: &Path) -> Result<VerifyingKey> {
-    let text = graph_host::text_file::read_named_as("the key file", path)?;
+    let text = graph_runtime::project::text_file::read_named_as("the key file", path)?;
     VerifyingKey::parse(&text).map_err(|error| Error::invalid(format!("{}: {error}", project::shown(path))))
 }

@@ -1,21 +1,21 @@
 //! `graph-host runs wait`.
 
-use graph_host::error::Kind;
+use graph_runtime::error::Kind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use graph_core::diagnostic::printable;
 use graph_core::record::Status;
-use graph_host::checkpoints;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::run_document::RunDocument;
-use graph_host::runs;
-use graph_host::stores::Stores;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
-use graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
 use serde_json::Value;
 
 use super::span::parse_span;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
                 .details(serde_json::json!({ "run_id": row.run_id, "status": row.status })));
         }
         std::thread::sleep(PAUSE.min(left.unwrap_or(PAUSE)));
-        row = runs::find(&*store, &row.run_id)?;
+        row = restore::find(&*store, &row.run_id)?;
     }
     outcome(&*store, &row, context)
 }

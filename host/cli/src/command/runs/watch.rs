@@ -8,13 +8,13 @@ use std::sync::Arc;
 use graph_core::diagnostic::printable;
 use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::runs;
-use graph_host::stores::Stores;
-use graph_host::stream::{Kinds, Namespaces, Reader, StreamKind};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
-use graph_store::CheckpointStore;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::events::{Kinds, Namespaces, Reader, StreamKind};
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
 
 use super::tree;
 use super::wait::{self, PAUSE, Watch};
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
             return wait::outcome(&*store, &row, context);
         }
         std::thread::sleep(PAUSE);
-        row = runs::find(&*store, &row.run_id)?;
+        row = restore::find(&*store, &row.run_id)?;
     }
 }
 
@@ -116,7 +116,7 @@ impl People {
             let begun = self.after;
             for numbered in &page {
                 let record = &numbered.record;
-                let opened = runs::open_record(record, self.key.as_ref())?;
+                let opened = restore::open_record(record, self.key.as_ref())?;
                 for line in self.told.lines(numbered, &opened, self.from) {
                     if self.namespaces == Namespaces::All || record.namespace.is_empty() {
                         context.output.note(line);
