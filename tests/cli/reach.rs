@@ -119,7 +119,7 @@ fn knowledge_is_kept_in_the_project_of_the_run() {
     let place = everything(1);
     let elsewhere = place.path("elsewhere");
     std::fs::create_dir_all(elsewhere.join(".ai")).unwrap();
-    place.graph("waits.yaml", &format!("interrupt_before: [a]\n{ONE}"));
+    place.graph("waits.yaml", &ONE.replace("a: {", "a: { interrupt: before,"));
     let there = |args: &[&str]| {
         let project = place.path("");
         let project = project.to_str().unwrap();

@@ -1,7 +1,6 @@
 //! What the graph-host command is made of besides the runtime: the terminal, runs in the background, and builds of guests.
 
 pub mod background;
-pub mod case;
 pub mod compiling;
 pub mod context;
 pub mod file_watch;

@@ -13,6 +13,7 @@ use graph_runtime::telemetry::{self, Config, Telemetry};
 
 /// Who is told what happens.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 pub(crate) struct Args {
     /// Print what happens as JSON lines on stdout, once it is stored; several with commas. With --json, the result is the
     /// last line

@@ -4,9 +4,10 @@ use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
 use std::path::PathBuf;
 
+use graph_cases::{Items, Options, cases, run as run_cases};
 use graph_core::diagnostic::printable;
-use graph_host::case::{Items, Options, cases, run as run_cases};
 use graph_host::context::Context;
+use graph_host::terminal::case_report;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::{Error, Result};
 
@@ -61,7 +62,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     if context.output.is_json() {
         context.output.document(&report.to_json())?;
     } else {
-        context.output.line(report.to_text())?;
+        context.output.line(case_report::text(&report))?;
     }
     Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
 }

@@ -1,5 +1,6 @@
 //! What a person or a script sees: text, JSON documents, exit codes, questions.
 
+pub mod case_report;
 pub mod drawing;
 pub mod exit;
 pub mod foreground_run;

@@ -74,7 +74,7 @@ pub struct Mismatch {
 
 impl Expect {
     /// Reads the expectations of a step.
-    pub(super) fn read(node: &Node, problems: &Problems) -> Option<Self> {
+    pub(crate) fn read(node: &Node, problems: &Problems) -> Option<Self> {
         let mut fields = Fields::open(node, "`expect`", problems)?;
         let mapping = |key: &'static str, fields: &mut Fields<'_>| {
             fields

@@ -8,24 +8,24 @@ use graph_core::digest::Digest;
 use graph_core::node::{Category, Failure};
 use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
 
-use super::double::Doubles;
-use super::store::CaseStore;
-use graph_runtime::graph_driver::TaskExecutor;
+use crate::double::Doubles;
+use crate::store::CaseStore;
+use graph_driver::TaskExecutor;
 
 /// The executor of a case.
 #[derive(Debug)]
-pub(super) struct CaseExecutor {
-    pub(super) doubles: Arc<Doubles>,
-    pub(super) store: Arc<CaseStore>,
+pub(crate) struct CaseExecutor {
+    pub(crate) doubles: Arc<Doubles>,
+    pub(crate) store: Arc<CaseStore>,
     /// For items without a double.
-    pub(super) real: Option<Arc<dyn TaskExecutor>>,
-    pub(super) standstill: Arc<Standstill>,
+    pub(crate) real: Option<Arc<dyn TaskExecutor>>,
+    pub(crate) standstill: Arc<Standstill>,
 }
 
 /// Keeps a case's time where it is while components are under way, whatever they wait for: what they do takes no time in
 /// a case. Paused time never moves while the runtime's blocking threads have something to do.
 #[derive(Debug, Default)]
-pub(super) struct Standstill {
+pub(crate) struct Standstill {
     under_way: Mutex<(usize, Option<mpsc::Sender<()>>)>,
 }
 

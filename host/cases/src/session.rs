@@ -18,18 +18,18 @@ use graph_core::walker::{
     Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
 };
 use graph_core::work::Meter;
-use graph_runtime::graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
+use graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
 use serde_json::{Map, Value};
 
-use super::clock::PausedClock;
-use super::document::{Case, GraphSource, Operation, ResumeOptions, RunOptions};
-use super::double::Doubles;
-use super::executor::CaseExecutor;
-use super::expect::{Actual, ActualError};
-use super::items::Items;
-use super::store::CaseStore;
+use crate::clock::PausedClock;
+use crate::document::{Case, GraphSource, Operation, ResumeOptions, RunOptions};
+use crate::double::Doubles;
+use crate::executor::CaseExecutor;
+use crate::expect::{Actual, ActualError};
+use crate::items::Items;
+use crate::store::CaseStore;
+use graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
 use graph_runtime::error::Error;
-use graph_runtime::graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::gc;
 use graph_runtime::history::run_document::RunDocument;
@@ -42,7 +42,7 @@ const RUN: &str = "case";
 
 /// Why an operation was not carried out.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// It was refused; the run is as it was.
     Refused(Refusal),
     /// The case or the host is at fault: no expectation can match this.
@@ -51,13 +51,13 @@ pub(super) enum Stop {
 
 /// A refusal with its stable code.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     code: String,
     message: String,
 }
 
 impl Stop {
-    pub(super) fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::Refused(Refusal { code: code.as_str().to_owned(), message: message.into() })
     }
 
@@ -83,25 +83,25 @@ fn with_help(diagnostics: &Diagnostics) -> String {
 }
 
 /// The run of a case.
-pub(super) struct Session<'c> {
+pub(crate) struct Session<'c> {
     case: &'c Case,
     path: String,
-    pub(super) store: Arc<CaseStore>,
-    pub(super) doubles: Arc<Doubles>,
-    pub(super) key: SigningKey,
-    pub(super) clock: PausedClock,
+    pub(crate) store: Arc<CaseStore>,
+    pub(crate) doubles: Arc<Doubles>,
+    pub(crate) key: SigningKey,
+    pub(crate) clock: PausedClock,
     items: &'c Items,
     /// The next operation that goes on is cancelled.
-    pub(super) cancel: bool,
+    pub(crate) cancel: bool,
     /// Somebody else has the run until the next operation has been tried.
     held: Option<RunGuard>,
     /// The next operation that goes on breaks off after so many persisted writes.
-    pub(super) crash: Option<u64>,
-    pub(super) started: Option<Started>,
+    pub(crate) crash: Option<u64>,
+    pub(crate) started: Option<Started>,
     /// The run that operations act on.
-    pub(super) run: String,
+    pub(crate) run: String,
     /// How many forks there are.
-    pub(super) forks: u64,
+    pub(crate) forks: u64,
 }
 
 /// Counts the dispatches of nodes whose items are graphs: no executor sees them.
@@ -119,9 +119,9 @@ impl Observer for CountChildren {
 }
 
 /// What a run was started with.
-pub(super) struct Started {
-    pub(super) graph: Arc<Graph>,
-    pub(super) setup: Setup,
+pub(crate) struct Started {
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) setup: Setup,
     /// Warnings of the document.
     warnings: Vec<String>,
     /// Performs what has no double.
@@ -129,7 +129,7 @@ pub(super) struct Started {
 }
 
 impl<'c> Session<'c> {
-    pub(super) fn new(case: &'c Case, path: &str, items: &'c Items) -> Self {
+    pub(crate) fn new(case: &'c Case, path: &str, items: &'c Items) -> Self {
         Self {
             case,
             path: path.to_owned(),
@@ -148,7 +148,7 @@ impl<'c> Session<'c> {
     }
 
     /// Carries an operation out and tells what there is then.
-    pub(super) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
+    pub(crate) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
         self.doubles.begin_operation();
         let held = self.held.take();
         let done = match operation {
@@ -169,13 +169,13 @@ impl<'c> Session<'c> {
     }
 
     /// Goes on with an operation that was cut short.
-    pub(super) async fn go_on(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
+    pub(crate) async fn go_on(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
         let done = self.resume(options).await;
         self.told(done)
     }
 
     /// The run is this operation's alone, as it is a command's.
-    pub(super) fn take(&self) -> Result<RunGuard, Stop> {
+    pub(crate) fn take(&self) -> Result<RunGuard, Stop> {
         self.store
             .acquire(&self.run, &restore::this_process())
             .map_err(|error| Stop::from(Error::from(error)))
@@ -207,7 +207,7 @@ impl<'c> Session<'c> {
         self.actual(summary.as_ref(), refusal)
     }
 
-    pub(super) fn actual(
+    pub(crate) fn actual(
         &self,
         summary: Option<&Summary>,
         refusal: Option<Refusal>,
@@ -244,7 +244,7 @@ impl<'c> Session<'c> {
     }
 
     /// Whether the graph keeps something that no store does.
-    pub(super) fn is_partly_untracked(&self) -> bool {
+    pub(crate) fn is_partly_untracked(&self) -> bool {
         let untracked = |started: &Started| {
             started.graph.channels.iter().any(|channel| channel.reducer == Reducer::Untracked)
         };
@@ -366,7 +366,7 @@ impl<'c> Session<'c> {
     }
 
     /// Lets a walker go on until the run stops, or until the store breaks off.
-    pub(super) async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
+    pub(crate) async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
         let durability = self.started.as_ref().map_or(Durability::Sync, |started| started.setup.durability);
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
@@ -407,7 +407,7 @@ impl<'c> Session<'c> {
     }
 
     /// The run as its records tell it.
-    pub(super) fn stored_summary(&self) -> Result<Option<Summary>, String> {
+    pub(crate) fn stored_summary(&self) -> Result<Option<Summary>, String> {
         let Some(started) = &self.started else { return Ok(None) };
         let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())
             .map_err(|error| error.message().to_owned())?;

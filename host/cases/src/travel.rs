@@ -6,16 +6,16 @@ use graph_core::record::{ErrorCode, Place, Status};
 use graph_core::walker::{
     Earlier, Edit, Event, HandleError, Identity, Restored, Resume, RunTree, Setup, Summary, Update,
 };
-use graph_runtime::graph_store::{CheckpointStore as _, NewRun};
+use graph_store::{CheckpointStore as _, NewRun};
 
-use super::document::TravelOptions;
-use super::session::{Session, Stop};
-use graph_runtime::graph_driver::Clock as _;
+use crate::document::TravelOptions;
+use crate::session::{Session, Stop};
+use graph_driver::Clock as _;
 use graph_runtime::run::edit_and_fork;
 use graph_runtime::run::restore;
 
 impl Session<'_> {
-    pub(super) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
+    pub(crate) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
         let newest = self.restored(&Place::Newest)?;
         let _taken = self.take()?;
         let back_to = match &options.at {
@@ -48,7 +48,7 @@ impl Session<'_> {
         done
     }
 
-    pub(super) async fn fork(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
+    pub(crate) async fn fork(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
         let of = self.restored(options.at.as_ref().unwrap_or(&Place::Newest))?;
         let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &of)?);
         let Some(started) = &self.started else { return Err(no_run()) };
@@ -83,7 +83,7 @@ impl Session<'_> {
     }
 
     /// A fork that goes on at once; where it pauses before what is next, it stays.
-    pub(super) async fn replay(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
+    pub(crate) async fn replay(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
         let forked = self.fork(options).await?;
         let goes_on =
             |summary: &Summary| summary.status == Status::Interrupted && summary.interrupts.is_empty();

@@ -9,20 +9,20 @@ use futures::future::BoxFuture;
 use graph_core::time::Timestamp;
 use tokio::time::Instant;
 
-use graph_runtime::graph_driver::Clock;
+use graph_driver::Clock;
 
 /// When every case begins: 2030-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
 
 /// The paused time of the runtime it was made on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PausedClock {
+pub(crate) struct PausedClock {
     started: Instant,
 }
 
 impl PausedClock {
     /// A clock that begins now.
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self { started: Instant::now() }
     }
 }

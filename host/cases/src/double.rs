@@ -14,8 +14,8 @@ use graph_core::work::Meter;
 use graph_core::yaml::{Fields, Node};
 use serde_json::{Map, Value};
 
-use super::document::span_of;
-use super::store::task_of_child;
+use crate::document::span_of;
+use crate::store::task_of_child;
 
 /// What templates inside a double can read.
 const ROOTS: [&str; 7] = ["params", "node", "attempt", "superstep", "argument", "answers", "call"];
@@ -51,7 +51,7 @@ enum Trap {
 
 impl Double {
     /// Reads a double. `text` is the text of the case.
-    pub(super) fn read(node: &Node, what: &str, text: &str, problems: &Problems) -> Option<Self> {
+    pub(crate) fn read(node: &Node, what: &str, text: &str, problems: &Problems) -> Option<Self> {
         let sequence = node.as_mapping().and_then(|mapping| mapping.get("sequence"));
         let Some(sequence) = sequence else {
             return Some(Self { outcomes: vec![Scripted::read(node, what, text, problems)?] });
@@ -179,7 +179,7 @@ fn read_failure(node: &Node, what: &str, text: &str, problems: &Problems) -> Opt
 
 /// A case's doubles with how often each was called, and how often each node was dispatched.
 #[derive(Debug)]
-pub(super) struct Doubles {
+pub(crate) struct Doubles {
     items: BTreeMap<String, Double>,
     counts: Mutex<Counts>,
 }
@@ -217,18 +217,18 @@ struct CallKey {
 
 /// What a call of a double comes to, and after how long.
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) report: TaskReport,
-    pub(super) delay: Option<Duration>,
+pub(crate) struct Reply {
+    pub(crate) report: TaskReport,
+    pub(crate) delay: Option<Duration>,
 }
 
 impl Doubles {
-    pub(super) fn new(items: BTreeMap<String, Double>) -> Self {
+    pub(crate) fn new(items: BTreeMap<String, Double>) -> Self {
         Self { items, counts: Mutex::default() }
     }
 
     /// Whether an item has a double. A version behind the id names the same item.
-    pub(super) fn has(&self, item: &str) -> bool {
+    pub(crate) fn has(&self, item: &str) -> bool {
         self.find(item).is_some()
     }
 
@@ -238,12 +238,12 @@ impl Doubles {
     }
 
     /// How often each node and each hook was dispatched since the case began, by the path of nodes to it.
-    pub(super) fn by_path(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn by_path(&self) -> BTreeMap<String, u64> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches.clone()
     }
 
     /// The same, and by name alone what is below a node and has a name that the graph does not have.
-    pub(super) fn dispatches(&self, graph: Option<&Graph>) -> BTreeMap<String, u64> {
+    pub(crate) fn dispatches(&self, graph: Option<&Graph>) -> BTreeMap<String, u64> {
         let mut counts = self.by_path();
         let below: Vec<_> = counts
             .iter()
@@ -259,17 +259,17 @@ impl Doubles {
     }
 
     /// An operation begins.
-    pub(super) fn begin_operation(&self) {
+    pub(crate) fn begin_operation(&self) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).answered.clear();
     }
 
     /// From now on counts from here: what was dispatched and lost is dispatched again.
-    pub(super) fn set_dispatches(&self, dispatches: BTreeMap<String, u64>) {
+    pub(crate) fn set_dispatches(&self, dispatches: BTreeMap<String, u64>) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).dispatches = dispatches;
     }
 
     /// A child run begins or goes on, which is a dispatch of the node at `path`.
-    pub(super) fn begin_child(&self, run: &str, namespace: &str, path: &str) {
+    pub(crate) fn begin_child(&self, run: &str, namespace: &str, path: &str) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let child = counts.children.entry((run.to_owned(), namespace.to_owned())).or_default();
         path.clone_into(&mut child.path);
@@ -280,7 +280,7 @@ impl Doubles {
 
     /// A run goes on from its records, which know of so many dispatches of each task under way: those that they do not
     /// know of come again.
-    pub(super) fn lose_children(&self, run: &str, known: &BTreeMap<String, u32>) {
+    pub(crate) fn lose_children(&self, run: &str, known: &BTreeMap<String, u32>) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         for ((of, namespace), child) in &mut counts.children {
             if of == run {
@@ -290,26 +290,26 @@ impl Doubles {
     }
 
     /// The child runs that have begun: their namespaces, each with the path of the node that started it.
-    pub(super) fn children_of(&self, run: &str) -> Vec<(String, String)> {
+    pub(crate) fn children_of(&self, run: &str) -> Vec<(String, String)> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_run = counts.children.iter().filter(|((of, _), _)| of == run);
         of_run.map(|((_, namespace), child)| (namespace.clone(), child.path.clone())).collect()
     }
 
     /// The path of the node that started the child run in a namespace.
-    pub(super) fn path_of_child(&self, run: &str, namespace: &str) -> Option<String> {
+    pub(crate) fn path_of_child(&self, run: &str, namespace: &str) -> Option<String> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.children.get(&(run.to_owned(), namespace.to_owned())).map(|child| child.path.clone())
     }
 
     /// Counts a dispatch of a node, by the path of nodes to it.
-    pub(super) fn count(&self, path: &str) {
+    pub(crate) fn count(&self, path: &str) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.dispatches.entry(path.to_owned()).or_default() += 1;
     }
 
     /// Calls an item's double; `None` where it has none.
-    pub(super) fn call(&self, spec: &TaskSpec) -> Option<Reply> {
+    pub(crate) fn call(&self, spec: &TaskSpec) -> Option<Reply> {
         let (id, double) = self.find(&spec.item_id)?;
         let call = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

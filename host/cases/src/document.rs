@@ -15,8 +15,8 @@ use graph_core::walker::Edit;
 use graph_core::yaml::{self, Fields, Node, Yaml};
 use serde_json::{Map, Value};
 
-use super::double::Double;
-use super::expect::Expect;
+use crate::double::Double;
+use crate::expect::Expect;
 
 /// A case.
 #[derive(Debug)]
@@ -401,7 +401,7 @@ fn read_object(node: Option<&Node>, what: &str, problems: &Problems) -> Option<O
 }
 
 /// Where a text that cannot be used lies inside the case.
-pub(super) fn span_of<K: AsRef<str>>(node: &Node, text: &str, pointer: &[K], offset: usize) -> Span {
+pub(crate) fn span_of<K: AsRef<str>>(node: &Node, text: &str, pointer: &[K], offset: usize) -> Span {
     let place = node.descend(pointer);
     match &place.value {
         Yaml::Text(_) => place.span_inside(text, offset, 1),

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use graph_core::record::{
     Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
-use graph_runtime::graph_store::{
+use graph_store::{
     At, CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunUpdate, StorageError, Synchronous,
     Upkeep,
 };
@@ -19,7 +19,7 @@ type Open = BTreeMap<(bool, String), (String, u32)>;
 
 /// A store in memory that can be told to take no more than so many records.
 #[derive(Debug, Default)]
-pub(super) struct CaseStore {
+pub(crate) struct CaseStore {
     inner: MemoryStore,
     /// How many more records it takes; `u64::MAX` for any number.
     left: AtomicU64,
@@ -33,29 +33,29 @@ pub(super) struct CaseStore {
 
 impl CaseStore {
     /// A store that takes everything.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { left: AtomicU64::new(u64::MAX), ..Self::default() }
     }
 
     /// For keeping order in it, which no crash of a case cuts short.
-    pub(super) fn upkeep(&self) -> &dyn Upkeep {
+    pub(crate) fn upkeep(&self) -> &dyn Upkeep {
         &self.inner
     }
 
     /// From now on takes so many records and breaks off after the last of them.
-    pub(super) fn break_after(&self, records: Option<u64>) {
+    pub(crate) fn break_after(&self, records: Option<u64>) {
         self.left.store(records.unwrap_or(u64::MAX), Ordering::SeqCst);
         self.broken.store(false, Ordering::SeqCst);
     }
 
     /// How many records it has taken since the case began.
-    pub(super) fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Ordering::SeqCst)
     }
 
     /// How many dispatches of each node and of each hook its records know of, by the path of nodes to it. `path` gives
     /// that of the node whose child run has a namespace.
-    pub(super) fn dispatches(
+    pub(crate) fn dispatches(
         &self,
         path: impl Fn(&str, &str) -> Result<String, String>,
     ) -> Result<BTreeMap<String, u64>, String> {
@@ -72,7 +72,7 @@ impl CaseStore {
     }
 
     /// How many dispatches of each task of the supersteps under way its records know of.
-    pub(super) fn task_dispatches(&self, run: &str) -> Result<BTreeMap<String, u32>, String> {
+    pub(crate) fn task_dispatches(&self, run: &str) -> Result<BTreeMap<String, u32>, String> {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut dispatches = BTreeMap::new();
         for (_, namespace) in places.iter().filter(|(of, _)| of == run) {
@@ -87,7 +87,7 @@ impl CaseStore {
 
     /// Whether the records of a run say that a child run of it is history: they have the end of the superstep that the
     /// child was a task of, or the run around it is history itself.
-    pub(super) fn is_history(&self, run: &str, namespace: &str) -> Result<bool, String> {
+    pub(crate) fn is_history(&self, run: &str, namespace: &str) -> Result<bool, String> {
         let Some((parent, superstep)) = place_of_child(namespace) else { return Ok(false) };
         let newest = self.inner.checkpoint(run, parent, At::Latest).map_err(|error| error.to_string())?;
         let is_over = newest.is_some_and(|newest| newest.step >= superstep);
@@ -157,12 +157,12 @@ impl CaseStore {
     }
 
     /// Whether it has broken off.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::SeqCst)
     }
 
     /// Waits until it breaks off.
-    pub(super) async fn broken(&self) {
+    pub(crate) async fn broken(&self) {
         while !self.is_broken() {
             self.breaking.notified().await;
         }
@@ -171,7 +171,7 @@ impl CaseStore {
 
 /// The task whose child run has a namespace. Where the same superstep is taken again, the child's name has the boundary
 /// behind that of its task.
-pub(super) fn task_of_child(namespace: &str) -> &str {
+pub(crate) fn task_of_child(namespace: &str) -> &str {
     let own = namespace.rfind('/').map_or(0, |at| at + 1);
     namespace[own..].find('@').map_or(namespace, |at| &namespace[..own + at])
 }

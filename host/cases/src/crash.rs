@@ -8,18 +8,18 @@ use graph_core::record::InterruptRecord;
 use graph_core::walker::TIME_LIMIT;
 use serde_json::{Map, Value, json};
 
-use super::document::{Case, Operation, ResumeOptions};
-use super::expect::{Actual, Mismatch};
-use super::items::Items;
-use super::report::Problem;
-use super::session::Session;
+use crate::document::{Case, Operation, ResumeOptions};
+use crate::expect::{Actual, Mismatch};
+use crate::items::Items;
+use crate::report::Problem;
+use crate::session::Session;
 
 /// What a step came to when nothing disturbed it.
-pub(super) struct Undisturbed {
+pub(crate) struct Undisturbed {
     /// What there was after it.
-    pub(super) actual: Actual,
+    pub(crate) actual: Actual,
     /// How many writes it persisted.
-    pub(super) writes: u64,
+    pub(crate) writes: u64,
 }
 
 impl Undisturbed {
@@ -33,7 +33,7 @@ impl Undisturbed {
 }
 
 /// Why a case is not cut short.
-pub(super) fn excused(
+pub(crate) fn excused(
     case: &Case,
     session: &Session<'_>,
     undisturbed: &[Undisturbed],
@@ -59,7 +59,7 @@ pub(super) fn excused(
 }
 
 /// Cuts a case short after each persisted write of each operation that goes on, and gives how many there were.
-pub(super) async fn at_every_write(
+pub(crate) async fn at_every_write(
     case: &Case,
     shown: &str,
     items: &Items,
@@ -288,7 +288,6 @@ fn timeless(result: &Value) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::report::{CaseReport, Report};
     use super::*;
 
     fn actual(result: Value, executions: u64) -> Actual {
@@ -358,30 +357,5 @@ mod tests {
         assert_eq!(rest(&["d"]), None);
         assert!(still_open(&ResumeOptions::default(), &asked, &before).is_some());
         assert!(still_open(&ResumeOptions::default(), &asked, &[]).is_none());
-    }
-
-    #[test]
-    fn a_difference_is_shown_with_the_write_and_the_step() {
-        let problem = Problem::Crash {
-            step: 1,
-            operation: "run",
-            line: 4,
-            write: 3,
-            writes: 9,
-            later: 2,
-            message: None,
-            mismatches: differences(&actual(json!({ "x": 1 }), 1), &actual(json!({ "x": 2 }), 2)),
-        };
-        let case = CaseReport {
-            file: "a.case.yaml".into(),
-            name: Some("a".into()),
-            about: None,
-            problems: vec![problem],
-            crashes: None,
-        };
-        let report = Report { cases: vec![case] };
-        let document = serde_json::to_string_pretty(&report.to_json()).unwrap();
-        let text = anstream::adapter::strip_str(&report.to_text()).to_string();
-        insta::assert_snapshot!(format!("{text}\n\n{document}"));
     }
 }

@@ -12,10 +12,10 @@ use graph_core::walker::Graphs;
 use graph_runtime::graph_engine::Engine;
 use serde_json::Value;
 
+use graph_driver::TaskExecutor;
 use graph_runtime::error::Kind;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::executor::ComponentExecutor;
-use graph_runtime::graph_driver::TaskExecutor;
 use graph_runtime::host::Host;
 use graph_runtime::items::locate::Places;
 use graph_runtime::items::subgraphs::Subgraphs;
@@ -56,7 +56,7 @@ impl Items {
     }
 
     /// The manifest of a case that permits these dispatches.
-    pub(super) fn manifest(&self, dispatch: DispatchPatterns) -> Manifest {
+    pub(crate) fn manifest(&self, dispatch: DispatchPatterns) -> Manifest {
         match &self.real {
             Some(real) => real.grants.clone().with_dispatch(dispatch),
             None => Manifest::of_dispatch(dispatch),
@@ -64,7 +64,7 @@ impl Items {
     }
 
     /// The graphs that a graph names: its `own`, those of the case, and those that are found as in a run.
-    pub(super) fn graphs(
+    pub(crate) fn graphs(
         &self,
         file: &Path,
         items_dir: Option<&Path>,
@@ -80,7 +80,7 @@ impl Items {
 
     /// Performs what a case has no double for; `None` where nothing is left to perform. `file` is the graph's file, or
     /// that of the case around it: the project is looked for from there. Items are looked for in `items_dir` first.
-    pub(super) async fn executor(
+    pub(crate) async fn executor(
         &self,
         (file, items_dir): (&Path, Option<&Path>),
         graph: &Arc<Graph>,
