@@ -29,7 +29,7 @@ struct Cli {
 fn main() -> ExitCode {
     // This program as the compiler of another one: nothing else may have a part in it.
     if std::env::args_os().skip(1).eq([OsStr::new(graph_runtime::graph_engine::COMPILE_ARGUMENT)]) {
-        return graph_runtime::graph_engine::compile_for_parent();
+        return graph_runtime::graph_engine::compile_for_parent().into();
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

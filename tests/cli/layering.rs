@@ -1,6 +1,8 @@
-//! The arrows between the crates point one way, and tests change nothing of what the product is built from.
+//! The arrows between the crates point one way, only the command line does what a command line does, and tests change
+//! nothing of what the product is built from.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -28,8 +30,10 @@ fn crates_depend_on_each_other_one_way_only() {
         let dependencies = package["dependencies"].as_array().unwrap().iter();
         // A dependency of the kind `null` is neither for tests nor for build scripts.
         for dependency in dependencies.filter(|dependency| dependency["kind"].is_null()).map(name) {
-            if dependency.starts_with("wasmtime") {
-                assert_eq!(name(package), "graph-engine", "wasmtime is named in one crate alone");
+            for (prefix, only) in [("wasmtime", "graph-engine"), ("clap", "graph-host")] {
+                if dependency.starts_with(prefix) {
+                    assert_eq!(name(package), only, "{dependency} is named in one crate alone");
+                }
             }
             if members.contains(&dependency) {
                 edges.insert((name(package), dependency));
@@ -61,6 +65,61 @@ fn crates_depend_on_each_other_one_way_only() {
     let allowed: BTreeSet<_> =
         allowed.into_iter().map(|(one, two)| (one.to_owned(), two.to_owned())).collect();
     assert_eq!(edges, allowed);
+}
+
+/// What ends the process, prints, or asks where the command was typed.
+const OF_THE_COMMAND_LINE: [&str; 8] =
+    ["process::exit", "println!", "eprintln!", "print!(", "dbg!(", "clap::", "env::current_dir", "ExitCode"];
+
+/// The code of a file of sources, without its tests: what is below `#[cfg(test)]`, where that is about a module.
+fn without_tests(text: &str) -> &str {
+    ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\n#[allow"]
+        .into_iter()
+        .filter_map(|mark| text.find(mark))
+        .min()
+        .map_or(text, |at| &text[..at])
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && path.file_name().is_some_and(|name| name != "tests.rs")
+            // The suite for stores of others is tests, too.
+            && !path.components().any(|part| ["tests", "conformance"].iter().any(|name| part.as_os_str() == *name))
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&host).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        if source.is_dir() && source != host.join("cli/src") {
+            sources(&source, &mut files);
+        }
+    }
+    assert!(files.len() > 250, "{}", files.len());
+    let mut found = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let shown = file.strip_prefix(&host).unwrap().display().to_string();
+        for (number, line) in without_tests(&text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            for word in OF_THE_COMMAND_LINE {
+                if code.contains(word) {
+                    found.push(format!("{shown}:{}: {}", number + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// The features that each dependency is built with, by its name and version: once, or once for the target and once for
