@@ -2,7 +2,7 @@
 
 use graph_core::digest::Digest;
 use graph_core::record::Status;
-use graph_host::pins::Pins;
+use graph_runtime::run::pins::Pins;
 use graph_store::{CheckpointStore, NewRun, Options, RunRow, Snapshot, SqliteStore};
 use serde_json::{Value, json};
 

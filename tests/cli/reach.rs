@@ -115,6 +115,40 @@ fn knowledge_outlasts_runs_and_keeps_to_its_scopes() {
 }
 
 #[test]
+fn knowledge_is_kept_in_the_project_of_the_run() {
+    let place = everything(1);
+    let elsewhere = place.path("elsewhere");
+    std::fs::create_dir_all(elsewhere.join(".ai")).unwrap();
+    place.graph("waits.yaml", &ONE.replace("a: {", "a: { interrupt: before,"));
+    let there = |args: &[&str]| {
+        let project = place.path("");
+        let project = project.to_str().unwrap();
+        let mut command = place.command(&[args, &["--project", project, "--json"]].concat());
+        let output = command.current_dir(&elsewhere).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str::<Value>(&shown).unwrap_or_else(|_| panic!("{output:?}"))
+    };
+    let run = |graph: &str, id: &str, what: &Value| {
+        place.write("inputs.json", &json!({ "do": what }).to_string());
+        let (graph, caps, inputs) = (place.path(graph), place.path("caps.yaml"), place.path("inputs.json"));
+        let [graph, caps, inputs] = [&graph, &caps, &inputs].map(|path| path.to_str().unwrap());
+        there(&["run", graph, "--caps", caps, "--allow-unsigned", "--run-id", id, "--inputs", inputs])
+    };
+    let put = |text: &str| json!({"op": "knowledge-put", "key": "notes/one", "text": text});
+    let get = json!({"op": "knowledge-get", "key": "notes/one"});
+    assert_eq!(run("one.yaml", "p1", &put("begun"))["status"], "completed");
+    let (got, _) = self::run(&place, "p2", &get);
+    assert_eq!(got["state"]["got"], "begun", "{got}");
+    assert_eq!(run("one.yaml", "p3", &get)["state"]["got"], "begun");
+    // So it is for a run that is resumed from another folder.
+    assert_eq!(run("waits.yaml", "p4", &put("resumed"))["status"], "interrupted");
+    assert_eq!(there(&["resume", "p4"])["status"], "completed");
+    let (got, _) = self::run(&place, "p5", &get);
+    assert_eq!(got["state"]["got"], "resumed", "{got}");
+    assert!(!elsewhere.join(".ai/state").exists(), "another project was written to");
+}
+
+#[test]
 fn items_call_items_within_what_both_may() {
     let place = everything(1);
     let call = |item: &str, params: Value| json!({"op": "call", "item": item, "params": params});

@@ -1,27 +1,41 @@
 //! What every command has at hand.
 
-use graph_core::time::Timestamp;
-use graph_engine::Compiler;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::home::Home;
-use crate::output::Output;
+use graph_runtime::graph_engine::Compiler;
+
+use crate::terminal::output::Output;
+use crate::terminal::text::TerminalNotices;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::Host;
+use graph_runtime::project::user_home::Home;
+use graph_runtime::project::{self, Project};
 
 /// What every command has at hand: how to speak, and where the user's things lie.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// How to speak.
     pub output: Output,
-    /// The user's space.
-    pub home: Home,
-    /// Who compiles components.
-    pub compiler: Compiler,
+    /// What the library works with.
+    pub host: Host,
 }
 
 impl Context {
-    /// The context of a command line; `json` as with `--json`.
-    pub fn new(json: bool, compiler: Compiler) -> Result<Self> {
-        Ok(Self { output: Output::new(json), home: Home::find()?, compiler })
+    /// The context of a command line that speaks like this.
+    pub fn new(output: Output, compiler: Compiler) -> Result<Self> {
+        if let Ok(folder) = std::env::current_dir() {
+            project::show_paths_from(folder);
+        }
+        let notices = Arc::new(TerminalNotices { output, quiet: false });
+        Ok(Self { output, host: Host { home: Home::find()?, compiler, notices } })
+    }
+
+    /// The same, with nothing said about what components write and emit, warnings excepted.
+    #[must_use]
+    pub fn quiet(&self, quiet: bool) -> Self {
+        let notices = Arc::new(TerminalNotices { output: self.output, quiet });
+        Self { output: self.output, host: Host { notices, ..self.host.clone() } }
     }
 
     /// Waits for something asynchronous. What it has left running is given up, not waited for: a component may hang in a
@@ -43,8 +57,20 @@ impl Context {
     }
 }
 
-/// The wall clock.
-pub fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+/// The folder that the command was typed in.
+pub fn current_folder() -> Result<PathBuf> {
+    std::env::current_dir()
+        .map_err(|error| Error::storage(format!("the current folder cannot be used: {error}")))
+}
+
+/// The project whose state a command works on: the one around the current folder, or the current folder itself.
+pub fn current_project() -> Result<Project> {
+    Ok(Project::around(current_folder()?))
+}
+
+/// The project that is named, or the one around the current folder.
+pub fn named_project(folder: Option<&Path>) -> Result<Project> {
+    let Some(folder) = folder else { return current_project() };
+    project::check_folder(folder)?;
+    Ok(Project::at(folder.to_path_buf()))
 }

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use graph_host::context::Context;
-use graph_host::error::Error;
-use graph_host::exit::Exit;
-use graph_host::output::Output;
+use graph_host::terminal::exit::{self, Exit};
+use graph_host::terminal::output::Output;
+use graph_runtime::error::Error;
 
 use crate::command::Command;
 
@@ -28,8 +28,8 @@ struct Cli {
 
 fn main() -> ExitCode {
     // This program as the compiler of another one: nothing else may have a part in it.
-    if std::env::args_os().skip(1).eq([OsStr::new(graph_engine::COMPILE_ARGUMENT)]) {
-        return graph_engine::compile_for_parent();
+    if std::env::args_os().skip(1).eq([OsStr::new(graph_runtime::graph_engine::COMPILE_ARGUMENT)]) {
+        return graph_runtime::graph_engine::compile_for_parent().into();
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -37,14 +37,14 @@ fn main() -> ExitCode {
     };
     let output = Output::new(cli.json).in_lines(cli.command.streams(cli.json));
     let compiler = graph_host::compiling::by_this_program();
-    let ended = Context::new(cli.json, compiler).and_then(|context| {
-        context.home.clean_up();
-        cli.command.run(&Context { output, ..context })
+    let ended = Context::new(output, compiler).and_then(|context| {
+        context.host.home.clean_up();
+        cli.command.run(&context)
     });
     ended
         .unwrap_or_else(|error| {
             output.error(&error);
-            error.exit()
+            exit::of(&error)
         })
         .into()
 }

@@ -36,7 +36,7 @@ pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
 pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
-pub use host::output::{EventRecord, HostCall, Level, LogLine, Observer};
+pub use host::output::{EventRecord, Level, LogLine, Observer};
 pub use interface::{Import, kinds_for};
 pub use journal::Journal;
 pub use prepare::PreparedNode;

@@ -11,10 +11,11 @@ use clap::Parser;
 use graph_core::graph::Durability;
 use graph_core::record::Status;
 use graph_core::walker::Event;
-use graph_host::context::Context;
-use graph_host::launch::{Scene, Sources, Start, begin};
-use graph_host::preflight::Plan;
-use graph_host::stores::{self, StoreKind};
+use graph_host::context::{Context, current_project};
+use graph_host::terminal::output::Output;
+use graph_runtime::plan::Plan;
+use graph_runtime::project::stores::{self, StoreKind};
+use graph_runtime::run::start::{Scene, Sources, Start, begin};
 use graph_store::CheckpointStore;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,8 +30,10 @@ struct Args {
     binary: bool,
     #[arg(long)]
     caps: Option<PathBuf>,
-    #[command(flatten)]
-    sources: Sources,
+    #[arg(long)]
+    trust: Vec<PathBuf>,
+    #[arg(long)]
+    items: Vec<PathBuf>,
     /// What `cargo bench` says to every benchmark
     #[arg(long, hide = true)]
     bench: bool,
@@ -55,7 +58,7 @@ fn main() -> Result<()> {
         println!("host/cli/benches/langgraph/run measures graph-host beside LangGraph");
         return Ok(());
     }
-    let context = Context::new(true, graph_engine::Compiler::InProcess)?;
+    let context = Context::new(Output::new(true), graph_engine::Compiler::InProcess)?.quiet(true);
     let runtime = context.runtime()?;
     answer(&json!({ "graph_host": env!("CARGO_PKG_VERSION") }))?;
     let mut sqlite = None;
@@ -81,7 +84,9 @@ async fn carry_out(
     context: &Context,
     sqlite: &mut Option<Arc<dyn CheckpointStore>>,
 ) -> Result<Value> {
-    let scene = Scene::open(&request.graph, args.caps.as_deref(), &args.sources, context)?;
+    let sources = Sources { trust: args.trust.clone(), items: args.items.clone(), ..Sources::default() };
+    let (project, host) = (current_project()?, &context.host);
+    let scene = Scene::open(&request.graph, args.caps.as_deref(), &sources, &project, host)?;
     let plan =
         Plan::make(&scene.file.graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     ensure!(plan.missing().is_empty(), "{:?}", plan.missing());
@@ -89,10 +94,10 @@ async fn carry_out(
     let store = match (request.store.as_str(), &*sqlite) {
         ("sqlite", Some(store)) => Arc::clone(store),
         ("sqlite", None) => {
-            let opened = stores::open(&folder, StoreKind::Sqlite, &context.home, context.output)?;
+            let opened = stores::open(&folder, StoreKind::Sqlite, host)?;
             Arc::clone(sqlite.insert(opened))
         }
-        _ => stores::open(&folder, StoreKind::Memory, &context.home, context.output)?,
+        _ => stores::open(&folder, StoreKind::Memory, host)?,
     };
     let start = Start {
         inputs: request.inputs,
@@ -102,7 +107,7 @@ async fn carry_out(
         durability: Some(request.durability),
     };
     let began = Instant::now();
-    let mut ready = begin(scene, plan, start, store, context, true)?;
+    let mut ready = begin(scene, plan, start, store, host)?;
     let status = ready.driver.drive(Event::Started, &mut ()).await?;
     let summary = ready.driver.take_summary();
     let took = began.elapsed();

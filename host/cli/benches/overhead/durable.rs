@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
+use graph_driver::Writing;
 use graph_engine::PreparedNode;
-use graph_host::driver::Writing;
 use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, Synchronous};
 
 use super::{Executor, Pair, ROUNDS, STEPS, Table, micros, supersteps, supersteps_by};

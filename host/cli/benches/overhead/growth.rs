@@ -14,7 +14,7 @@ use graph_core::node::{Goto, Outcome};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Effect, Event, RunTree, TaskReport, TaskSpec, Walker};
-use graph_host::driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
+use graph_driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
 use graph_store::conformance::sample;
 use graph_store::{CheckpointStore, MemoryStore, NewRun, Options, SqliteStore};
 use serde_json::{Map, Value, json};

@@ -1,13 +1,14 @@
 //! `graph-host run` with `resume_run_id` among its inputs: a run goes on in place of a new one.
 
+use graph_core::diagnostic::printable;
 use graph_core::parameters::is_about_the_run;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::launch::Scene;
-use graph_host::output::printable;
-use graph_host::stores::Stores;
-use graph_host::{project, runs};
+use graph_host::context::named_project;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
+use graph_runtime::run::start::Scene;
 use serde_json::{Map, Value};
 
 use super::{resume, run};
@@ -34,8 +35,8 @@ pub(super) async fn go_on(
             .help("leave one of them out"));
         }
     }
-    let project = args.sources.project.clone().map_or_else(project::of_current_folder, Ok)?;
-    let (_, store, row) = Stores::to_read(&project, &context.home)?.find(name)?;
+    let project = named_project(args.sources.project.as_deref())?;
+    let (_, store, row) = Stores::to_read(project.folder(), &context.host.home)?.find(name)?;
     let (run, graph) = (&row.run_id, &scene.file.graph);
     if row.graph_id != graph.id {
         return Err(Error::usage(format!(
@@ -58,10 +59,10 @@ pub(super) async fn go_on(
             ),
         ));
     }
-    let known: Value = serde_json::from_str(&runs::snapshot(&*store, &row.inputs, "the inputs")?)
+    let known: Value = serde_json::from_str(&restore::snapshot(&*store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of run {run} cannot be read: {error}")))?;
     drop(store);
-    let parameters = graph_host::launch::run_parameters(graph, &given)?;
+    let parameters = graph_runtime::run::start::run_parameters(graph, &given)?;
     given.retain(|name, value| {
         let stays = !is_about_the_run(graph, name) || name == "capabilities" || name == "depth";
         stays && known.get(name) != Some(value)
@@ -75,7 +76,7 @@ pub(super) async fn go_on(
     (resume.answers, resume.later_answer) = (answers, later_answer);
     resume.max_steps = args.max_steps;
     resume.input = given.into_iter().collect();
-    resume.project = Some(project);
+    resume.project = Some(project.folder().to_path_buf());
     resume.sign_with.clone_from(&args.sign_with);
     resume.detach = args.detach || parameters.detached;
     resume.no_cache = args.no_cache;

@@ -1,21 +1,23 @@
 //! `graph-host build`: from a guest crate to a component that is described and signed.
 
+use graph_runtime::error::Kind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, Ceiling};
+use graph_core::diagnostic::printable;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
 use graph_host::guest_build::{GuestBuildError, Toolchain};
-use graph_host::home::write_atomic;
-use graph_host::items::{envelope_path, id_of_file, read_component, refused};
-use graph_host::keys::signing_key;
-use graph_host::output::{self, printable, styled};
-use graph_host::project::shown;
-use graph_host::signing::{Claims, describe, sign_component_file};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::items::locate::{envelope_path, id_of_file, read_component, refused};
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::shown;
+use graph_runtime::project::user_home::write_atomic;
+use graph_runtime::trust::signing::{Claims, describe, sign_component_file};
 use serde_json::{Value, json};
 
 use super::trust::kind;
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         return Err(Error::not_found(format!("there is no Cargo.toml in {}", shown(&args.folder)))
             .help("name the folder of a crate with `[lib] crate-type = [\"cdylib\"]`"));
     }
-    let key = args.sign_with.as_deref().map(|name| signing_key(&context.home, name)).transpose()?;
+    let key = args.sign_with.as_deref().map(|name| signing_key(&context.host.home, name)).transpose()?;
     let (name, crate_version) = package(&args.folder)?;
     let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
     output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let id = args.id.clone().unwrap_or_else(|| id_of_file(&out));
     let component = VerifiedComponent::under_development(Arc::clone(&bytes), &id, &TrustStore::default())
         .map_err(|error| refused(&error))?;
-    let described = context.block_on(describe(&component, context))??;
+    let described = context.block_on(describe(&component, &context.host))??;
     if let Some(folder) = out.parent() {
         std::fs::create_dir_all(folder).map_err(|error| Error::write("the folder", folder, &error))?;
     }
@@ -129,7 +131,7 @@ fn failed(error: &GuestBuildError) -> Error {
         | GuestBuildError::NoLinker { .. }
         | GuestBuildError::Start { .. } => Error::not_found(message),
         GuestBuildError::Crate { .. } | GuestBuildError::NoComponent { .. } => Error::invalid(message),
-        GuestBuildError::Failed { .. } => Error::new(Exit::Failed, "build_failed", message),
+        GuestBuildError::Failed { .. } => Error::new(Kind::Failed, "build_failed", message),
     }
 }
 

@@ -1,18 +1,20 @@
 //! `graph-host cache`: compiled components and fetched items, which can be made and fetched again.
 
+use graph_host::context::current_project;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
+use graph_core::diagnostic::printable;
 use graph_core::time::Timestamp;
 use graph_core::yaml::parse_size;
-use graph_engine::CachePolicy;
-use graph_host::cached::{self, Cached};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::output::{BOLD, DIM, printable, styled};
-use graph_host::project::shown;
-use graph_host::report::counted;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BOLD, DIM, styled};
+use graph_host::terminal::run_report::counted;
+use graph_runtime::error::Result;
+use graph_runtime::graph_engine::CachePolicy;
+use graph_runtime::project::caches::{self, Cached};
+use graph_runtime::project::shown;
 use serde::Serialize;
 
 use super::runs::parse_span;
@@ -64,7 +66,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     match args.command {
         Command::List => {
-            let report = ListReport::of(&cached::list(&context.home)?, context)?;
+            let report = ListReport::of(&caches::list(&context.host.home, &current_project()?)?, context)?;
             output.show(&report, || report.render())?;
         }
         Command::Prune(args) => {
@@ -72,12 +74,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             let policy = CachePolicy {
                 all: args.all,
                 older_than: args.older_than,
-                most_bytes: if is_chosen { args.max_size } else { cached::limit()? },
+                most_bytes: if is_chosen { args.max_size } else { caches::limit()? },
                 dry_run: args.dry_run,
             };
             let report = PruneReport {
                 dry_run: args.dry_run,
-                removed: Entries::of(&cached::prune(&context.home, policy)?),
+                removed: Entries::of(&caches::prune(&context.host.home, &current_project()?, policy)?),
             };
             output.show(&report, || report.render())?;
         }
@@ -176,8 +178,8 @@ struct ListReport {
 
 impl ListReport {
     fn of(cached: &Cached, context: &Context) -> Result<Self> {
-        let folder = shown(context.home.cache());
-        Ok(Self { folder, limit: cached::limit()?, entries: Entries::of(cached) })
+        let folder = shown(context.host.home.cache());
+        Ok(Self { folder, limit: caches::limit()?, entries: Entries::of(cached) })
     }
 
     fn render(&self) -> String {

@@ -1,19 +1,20 @@
 //! `graph-host caps`: capability manifests.
 
+use crate::command::args::SourceArgs;
 use clap::Subcommand;
+use graph_host::context::named_project;
 use std::sync::Arc;
 
 use graph_core::capability::{DispatchPatterns, DispatchUse, ItemNeeds, Manifest, suggest};
 use graph_core::graph::{Action as Dispatch, Graph, ItemType, Primary};
 use graph_core::hook::{Hook, HookAction, is_control_item};
 use graph_core::walker::Graphs;
-use graph_host::components::{Admitted, Components};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::fetched;
-use graph_host::launch::{Scene, Sources};
-use graph_host::subgraphs::Subgraphs;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::items::subgraphs::Subgraphs;
+use graph_runtime::plan::admission::{Admitted, Components};
+use graph_runtime::run::start::Scene;
 use serde_json::{Value, json};
 
 /// Capability manifests
@@ -30,13 +31,14 @@ enum Action {
         /// The graph: a file, an item id, or a reference (`oci://…`, `oci-layout:…`)
         graph: String,
         #[command(flatten)]
-        sources: Sources,
+        sources: SourceArgs,
     },
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let Action::Suggest { graph, mut sources } = args.action;
-    let graph = fetched::named(&graph, &mut sources, context)?;
+    let project = named_project(sources.project.as_deref())?;
+    let graph = sources.fetch(&graph, &project, context)?;
     context.block_on(suggested(&graph, &sources, context))?
 }
 
@@ -47,9 +49,15 @@ struct Named {
     guest_folder: Option<String>,
 }
 
-async fn suggested(graph: &str, sources: &Sources, context: &Context) -> Result<Exit> {
+async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let scene = Scene::open(graph, None, sources, context)?;
+    let scene = Scene::open(
+        graph,
+        None,
+        &sources.sources(),
+        &named_project(sources.project.as_deref())?,
+        &context.host,
+    )?;
     let graph = &scene.file.graph;
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     let Components { places, trust, .. } = &scene.components;

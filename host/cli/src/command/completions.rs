@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use clap::CommandFactory as _;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::{Error, Result};
 
 /// Print what lets a shell complete graph-host's commands
 ///

@@ -1,18 +1,24 @@
 //! `graph-host doctor`.
 
+use graph_host::context::named_project;
 use std::path::Path;
 
+use graph_core::diagnostic::printable;
 use graph_core::record::Status;
 use graph_core::trust::TrustStore;
-use graph_host::context::{Context, now};
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
+use graph_host::context::Context;
 use graph_host::guest_build::Toolchain;
-use graph_host::home::Home;
-use graph_host::output::{self, printable, styled};
-use graph_host::stores::{self, Stores};
-use graph_host::{launch, project, report, trust};
-use graph_store::{Holder, RunFilter};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{Holder, RunFilter};
+use graph_runtime::host::now;
+use graph_runtime::project;
+use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::project::user_home::Home;
+use graph_runtime::run::start;
+use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 use serde_json::json;
 
@@ -82,16 +88,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
                 std::env::consts::ARCH
             ),
         ),
-        Finding::new("your space", Standing::Good, project::shown(context.home.root())),
+        Finding::new("your space", Standing::Good, project::shown(context.host.home.root())),
         Finding::of("identity", identity(context)),
         trusted(context),
-        Finding::of("cache", writable(context.home.cache())),
+        Finding::of("cache", writable(context.host.home.cache())),
         engine(context),
         guests(),
     ];
-    let project = project::named(args.project.as_deref())?;
-    findings.push(Finding::new("project", Standing::Good, project::shown(&project)));
-    findings.push(stored(&project, &context.home));
+    let project = named_project(args.project.as_deref())?;
+    findings.push(Finding::new("project", Standing::Good, project::shown(project.folder())));
+    findings.push(stored(project.folder(), &context.host.home));
     let broken = findings.iter().any(|finding| finding.standing == Standing::Bad);
     let output = context.output;
     if output.is_json() {
@@ -114,8 +120,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 
 /// The key with which this host signs, which must be the user's alone.
 fn identity(context: &Context) -> Result<String> {
-    let key = context.home.identity()?;
-    let path = context.home.identity_file();
+    let key = context.host.home.identity()?;
+    let path = context.host.home.identity_file();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -131,12 +137,12 @@ fn identity(context: &Context) -> Result<String> {
 
 fn trusted(context: &Context) -> Finding {
     let what = "trust";
-    let store: TrustStore = match trust::load(&context.home, &[], context.output) {
+    let store: TrustStore = match trusted_keys::load(&context.host.home, &[], &*context.host.notices) {
         Ok(store) => store,
         Err(error) => return Finding::of(what, Err(error)),
     };
     // This host's own key counts for what it writes of runs, and for nothing that runs.
-    let own = context.home.verifying_identities().unwrap_or_default();
+    let own = context.host.home.verifying_identities().unwrap_or_default();
     let keys: Vec<_> = store.keys().iter().filter(|entry| !own.contains(&entry.key)).collect();
     let (count, at) = (keys.len(), now());
     let past = keys.iter().filter(|key| !key.is_valid(at)).count();
@@ -148,7 +154,7 @@ fn trusted(context: &Context) -> Finding {
         )
         .help("graph-host trust add NAME --key FILE --items PATTERN, or name a trust file with --trust");
     }
-    let found = report::counted(count as u64, "trusted key");
+    let found = run_report::counted(count as u64, "trusted key");
     if past > 0 {
         return Finding::new(
             what,
@@ -169,7 +175,7 @@ fn writable(folder: &Path) -> Result<String> {
 }
 
 fn engine(context: &Context) -> Finding {
-    match launch::engine(context) {
+    match start::engine(&context.host) {
         Ok(engine) if engine.pooled() => Finding::new(
             "engine",
             Standing::Good,
@@ -216,15 +222,18 @@ fn stored(project: &Path, home: &Home) -> Finding {
     };
     match look() {
         Ok((count, _, cut_short)) if cut_short.is_empty() => {
-            Finding::new(what, Standing::Good, report::counted(count, "run"))
+            Finding::new(what, Standing::Good, run_report::counted(count, "run"))
         }
         Ok((count, more, cut_short)) => {
-            let others =
-                if more == 0 { String::new() } else { format!(" and {}", report::counted(more, "other")) };
+            let others = if more == 0 {
+                String::new()
+            } else {
+                format!(" and {}", run_report::counted(more, "other"))
+            };
             Finding::new(
                 what,
                 Standing::Note,
-                format!("{}, cut short: {}{others}", report::counted(count, "run"), cut_short.join(", ")),
+                format!("{}, cut short: {}{others}", run_report::counted(count, "run"), cut_short.join(", ")),
             )
             .help("go on with each: graph-host resume RUN")
         }

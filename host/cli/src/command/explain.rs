@@ -1,10 +1,11 @@
 //! `graph-host explain`.
 
+use graph_core::diagnostic::printable;
 use graph_core::diagnostic::{Code, codes, nearest};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, printable, styled};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::{Error, Result};
 use serde_json::{Value, json};
 
 /// Tell what a problem's code means and what to do about it

@@ -1,7 +1,10 @@
 //! `graph-host inspect`: what a file or an item is, and who vouches for it.
 
+use crate::command::args::SourceArgs;
+use graph_host::context::named_project;
 use std::path::Path;
 
+use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::graph::ItemType;
 use graph_core::text_item::{Directive, read_text_item};
@@ -9,18 +12,25 @@ use graph_core::trust::{
     EnvelopeClaims, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
     verify_text,
 };
-use graph_host::components::Admitted;
-use graph_host::context::{Context, now};
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::graph_file::{standing_json, standing_text};
-use graph_host::items::{self, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file};
-use graph_host::launch::{Sources, components, engine};
-use graph_host::output::{self, Output, printable, styled};
-use graph_host::precedence::{self, Rank};
-use graph_host::signing::Target;
-use graph_host::texts::format_of;
-use graph_host::{fetched, project, report, text_file, trust};
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::run_report;
+use graph_host::terminal::text::standing_text;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::items::graph_file::standing_json;
+use graph_runtime::items::locate::{
+    self, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file,
+};
+use graph_runtime::items::precedence::{self, Rank};
+use graph_runtime::items::text_items::format_of;
+use graph_runtime::plan::admission::Admitted;
+use graph_runtime::project;
+use graph_runtime::project::text_file;
+use graph_runtime::run::start::{components, engine};
+use graph_runtime::trust::signing::Target;
+use graph_runtime::trust::trusted_keys;
 use serde_json::json;
 
 /// Show what a component, a graph, knowledge or a directive is, and who vouches for it
@@ -29,15 +39,15 @@ pub(crate) struct Args {
     /// A component (.wasm), a graph (.yaml), knowledge or a directive (.md), an item id, or a reference (`oci://…`)
     item: String,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let current = project::current_folder()?;
-    let project = args.sources.project.clone().or_else(|| project::nearest(&current));
-    let places = Places::new(&args.sources.items, project.as_deref(), &context.home);
+    let keeper = named_project(args.sources.project.as_deref())?;
+    let project = args.sources.project.clone().or_else(|| project::nearest(keeper.folder()));
+    let places = Places::new(&args.sources.items, project.as_deref(), &context.host.home, &keeper);
     let mut sources = args.sources.clone();
-    let args = &Args { item: fetched::named(&args.item, &mut sources, context)?, sources };
+    let args = &Args { item: sources.fetch(&args.item, &keeper, context)?, sources };
     let path = Path::new(&args.item);
     if path.is_dir() {
         return Err(Error::usage(format!("{} is a folder, a file or an item id is needed", args.item)));
@@ -82,12 +92,12 @@ fn text_item(
     path: &Path,
     id: &str,
     item_type: ItemType,
-    sources: &Sources,
+    sources: &SourceArgs,
     places: &Places,
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
-    let trust = trust::load(&context.home, &sources.trust, output)?;
+    let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let text = text_file::read_as("the item", path)?;
     let standing = verify_text(item_type.into(), id, &text, &trust, now());
     let shown = project::shown(path);
@@ -122,7 +132,7 @@ fn text_item(
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;
         show_rank(&rank, output)?;
         if let Some(inputs) = inputs {
-            let inputs = report::pretty(&inputs).replace('\n', "\n            ");
+            let inputs = run_report::pretty(&inputs).replace('\n', "\n            ");
             output.line(format_args!("  inputs    {inputs}"))?;
         }
     }
@@ -137,10 +147,10 @@ fn show_rank(rank: &Rank, output: Output) -> Result<()> {
     }
 }
 
-fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: &Context) -> Result<Exit> {
+fn component(path: &Path, id: &str, sources: &SourceArgs, places: Places, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let trust = trust::load(&context.home, &sources.trust, output)?;
-    let bytes = items::read_component(path)?;
+    let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
+    let bytes = locate::read_component(path)?;
     let envelope = envelope_path(path);
     let envelope = match text_file::read(&envelope) {
         Ok(text) => Some(text),
@@ -161,15 +171,15 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
         }
         Err(error) => {
             let verified = VerifiedComponent::under_development(bytes, id, &TrustStore::default())
-                .map_err(|error| items::refused(&error))?;
+                .map_err(|error| locate::refused(&error))?;
             (verified, Err(error.to_string()))
         }
     };
     let manifest = graph_core::capability::Manifest::deny_all();
-    let components = components(engine(context)?, places, trust, manifest, true);
+    let components = components(engine(&context.host)?, places, trust, manifest, true);
     let admitted = components
         .load(path.to_path_buf(), verified)
-        .map_err(graph_host::components::AdmitError::into_error)?;
+        .map_err(graph_runtime::plan::admission::AdmitError::into_error)?;
     let description = context.block_on(components.description(&admitted))??;
     let Admitted { verified, declared, loaded, .. } = &admitted;
     let keys: Vec<_> = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
@@ -229,18 +239,18 @@ fn component(path: &Path, id: &str, sources: &Sources, places: Places, context: 
     }
     output.line(format_args!(
         "  params    {}",
-        report::pretty(&description.params).replace('\n', "\n            ")
+        run_report::pretty(&description.params).replace('\n', "\n            ")
     ))?;
     output.line(format_args!(
         "  result    {}",
-        report::pretty(&description.result).replace('\n', "\n            ")
+        run_report::pretty(&description.result).replace('\n', "\n            ")
     ))?;
     Ok(Exit::Ok)
 }
 
-fn graph(path: &Path, id: &str, sources: &Sources, places: &Places, context: &Context) -> Result<Exit> {
+fn graph(path: &Path, id: &str, sources: &SourceArgs, places: &Places, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let trust = trust::load(&context.home, &sources.trust, output)?;
+    let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let text = text_file::read_as("the graph", path)?;
     let standing = verify_text(TextKind::Graph, id, &text, &trust, now());
     let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
@@ -278,7 +288,7 @@ fn graph(path: &Path, id: &str, sources: &Sources, places: &Places, context: &Co
         show_rank(&rank, output)?;
         output.line(format_args!(
             "  {}",
-            styled(output::BOLD, report::counted(graph.nodes.len() as u64, "node"))
+            styled(output::BOLD, run_report::counted(graph.nodes.len() as u64, "node"))
         ))?;
         for node in &graph.nodes {
             let item = node

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use graph_core::trust::{Rotation, VerifyingKey};
-use graph_host::context::{Context, now};
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::home::write_atomic;
-use graph_host::keys::{KeyPair, Pairs, signing_key, verifying_key};
-use graph_host::output::{BOLD, DIM, styled};
-use graph_host::project::shown;
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BOLD, DIM, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::project::key_pairs::{KeyPair, Pairs, signing_key, verifying_key};
+use graph_runtime::project::shown;
+use graph_runtime::project::user_home::write_atomic;
 use serde::Serialize;
 
 /// Make and show the keys that you sign with
@@ -143,7 +144,7 @@ impl PairReport {
 }
 
 fn generate(args: Generate, context: &Context) -> Result<PairReport> {
-    let pairs = args.out.map_or_else(|| Pairs::of(&context.home), Pairs::at);
+    let pairs = args.out.map_or_else(|| Pairs::of(&context.host.home), Pairs::at);
     pairs.generate(&args.name, args.force).map(PairReport::from)
 }
 
@@ -157,9 +158,9 @@ struct RotateReport {
 /// The statement is written before the new key: a statement about a key that does not exist changes nothing, and the next try
 /// replaces it.
 fn rotate(args: &Rotate, context: &Context) -> Result<RotateReport> {
-    let pairs = Pairs::of(&context.home);
-    let old = signing_key(&context.home, &args.old)?;
-    let beside = || context.home.keys().join(format!("{}.rotation.json", args.new));
+    let pairs = Pairs::of(&context.host.home);
+    let old = signing_key(&context.host.home, &args.old)?;
+    let beside = || context.host.home.keys().join(format!("{}.rotation.json", args.new));
     let file = args.out.clone().unwrap_or_else(beside);
     let pair = pairs.generate_after(&args.new, false, |new| {
         let rotation = Rotation::sign(&old, new, now()).map_err(|error| Error::usage(error.to_string()))?;
@@ -199,7 +200,7 @@ struct RotateHostReport {
 }
 
 fn rotate_host(args: &RotateHost, context: &Context) -> Result<RotateHostReport> {
-    let followed = context.home.rotate_identity(args.destroy, now())?;
+    let followed = context.host.home.rotate_identity(args.destroy, now())?;
     Ok(RotateHostReport {
         old_id: followed.old.to_string(),
         id: followed.new.to_string(),
@@ -243,9 +244,9 @@ struct UnusableReport {
 }
 
 fn list(context: &Context) -> Result<ListReport> {
-    let pairs = Pairs::of(&context.home);
+    let pairs = Pairs::of(&context.host.home);
     let mut report =
-        ListReport { folder: shown(&context.home.keys()), keys: Vec::new(), unusable: Vec::new() };
+        ListReport { folder: shown(&context.host.home.keys()), keys: Vec::new(), unusable: Vec::new() };
     for name in pairs.names()? {
         match pairs.get(&name) {
             Ok(pair) => report.keys.push(pair.into()),
@@ -286,7 +287,7 @@ struct ShowReport {
 }
 
 fn show(key: &str, context: &Context) -> Result<ShowReport> {
-    let key: VerifyingKey = verifying_key(&context.home, key)?;
+    let key: VerifyingKey = verifying_key(&context.host.home, key)?;
     let pem = key.to_pem().map_err(|error| Error::storage(error.to_string()))?;
     Ok(ShowReport { id: key.id().to_string(), public: key.hex(), pem })
 }

@@ -1,16 +1,21 @@
 //! `graph-host lock`: which artifacts a project depends on, to the byte.
 
+use crate::command::args::NetworkArgs;
+use graph_host::context::current_project;
+use graph_runtime::error::Kind;
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::installed::{self, Origin};
-use graph_host::output::{BAD, BOLD, DIM, GOOD, styled};
-use graph_host::registry::{Brought, LockFile, Network, Puller, reference};
-use graph_host::{project, trust};
-use graph_registry::lock::{Allowed, Locked};
-use graph_registry::reference::Reference;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BAD, BOLD, DIM, GOOD, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::lock::{Allowed, Locked};
+use graph_runtime::graph_registry::reference::Reference;
+use graph_runtime::items::installed::{self, Origin};
+use graph_runtime::items::lock_file::LockFile;
+use graph_runtime::project;
+use graph_runtime::registry::pull::{Brought, Puller, reference};
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Write down what references stand for, to the byte
@@ -36,13 +41,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     trust: Vec<PathBuf>,
     #[command(flatten)]
-    network: Network,
+    network: NetworkArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let store = trust::load(&context.home, &args.trust, context.output)?;
-    let puller = Puller { options: args.network.options(), trust: &store };
-    let lock = LockFile::of_current_folder()?;
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let puller = Puller { options: args.network.network().options(), trust: &store };
+    let lock = LockFile::open(current_project()?.folder())?;
     if args.references.is_empty() {
         lock.has_entries().map_err(|reason| {
             Error::usage(format!("nothing is named to be locked, and {reason}"))
@@ -91,7 +96,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
 
 /// Whether every tag still stands for what is locked, and what is installed is that.
 fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit> {
-    let root = context.home.installed();
+    let root = context.host.home.installed();
     let mut rows = Vec::new();
     for (id, locked) in lock.lock.iter() {
         let locked = lock.resolved(locked);
@@ -107,7 +112,7 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
                     ));
                 }
             }
-            Err(error) if matches!(error.exit(), Exit::Integrity | Exit::NotFound) => {
+            Err(error) if matches!(error.kind(), Kind::Integrity | Kind::NotFound) => {
                 problems.push(error.message().to_owned());
             }
             Err(error) => return Err(error),
@@ -133,7 +138,7 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
             }
             let told: Vec<_> = problems
                 .iter()
-                .map(|problem| format!("\n  {}", graph_host::output::printable(problem)))
+                .map(|problem| format!("\n  {}", graph_core::diagnostic::printable(problem)))
                 .collect();
             format!("{} {id}{}", styled(BAD, "✗"), told.concat())
         };

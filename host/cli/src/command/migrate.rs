@@ -1,13 +1,14 @@
 //! `graph-host migrate`: which stored files are of which version, and bringing older ones up to date.
 
+use graph_host::context::named_project;
 use std::path::PathBuf;
 
+use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::migration::{self, State};
-use graph_host::output::{self, printable, styled};
-use graph_host::project;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::Result;
+use graph_runtime::project::stored_formats::{self, Report, State};
 
 /// Bring the stores of a project up to date, or see with --check what is to be done
 ///
@@ -24,15 +25,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let folder = project::named(args.project.as_deref())?;
-    let mut report = migration::look(&folder, &context.home);
+    let project = named_project(args.project.as_deref())?;
+    let mut report = stored_formats::look(project.folder(), &context.host.home);
     if !args.check {
-        migration::migrate(&mut report, &folder, &context.home)?;
+        stored_formats::migrate(&mut report, project.folder(), &context.host.home)?;
     }
     let output = context.output;
     if output.is_json() {
         output.document(&report)?;
-        return Ok(report.exit());
+        return Ok(exit(&report));
     }
     if report.files.is_empty() {
         output.line("nothing is stored yet")?;
@@ -50,8 +51,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             printable(&stored.sentence())
         ))?;
     }
-    if args.check && report.exit() == Exit::Failed {
+    if args.check && exit(&report) == Exit::Failed {
         output.note("bring it up to date with: graph-host migrate");
     }
-    Ok(report.exit())
+    Ok(exit(&report))
+}
+
+fn exit(report: &Report) -> Exit {
+    if report.has(&[State::Newer, State::Unreadable]) {
+        Exit::Integrity
+    } else if report.has(&[State::Older]) {
+        Exit::Failed
+    } else {
+        Exit::Ok
+    }
 }

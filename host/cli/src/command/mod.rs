@@ -2,6 +2,7 @@
 //! exit code, or the error that the edge prints.
 
 mod again;
+mod args;
 mod build;
 mod cache;
 mod caps;
@@ -33,8 +34,8 @@ mod watch;
 
 use clap::Subcommand;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
 
 /// What graph-host can be asked to do.
 #[derive(Debug, Subcommand)]

@@ -1,23 +1,26 @@
 //! What `run` and `resume` have in common for those who watch: streams and telemetry.
 
+use crate::command::args;
+use graph_host::terminal::live_stream::PrintedLines;
 use std::sync::Arc;
 
 use graph_host::context::Context;
-use graph_host::driver::Observers;
-use graph_host::error::Result;
-use graph_host::stream::{Kinds, LiveStream, Namespaces, StreamKind};
-use graph_host::telemetry::{self, Config, Telemetry};
-use graph_store::CheckpointStore;
+use graph_runtime::error::Result;
+use graph_runtime::graph_driver::Observers;
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::events::{Kinds, LiveStream, Namespaces, StreamKind};
+use graph_runtime::telemetry::{self, Config, Telemetry};
 
 /// Who is told what happens.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 pub(crate) struct Args {
     /// Print what happens as JSON lines on stdout, once it is stored; several with commas. With --json, the result is the
     /// last line
-    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
     /// With --stream: whether what happens in graphs inside the graph is told, too
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "all", requires = "stream")]
+    #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all", requires = "stream")]
     namespaces: Namespaces,
     /// Send traces and metrics to an OpenTelemetry collector, as <http://localhost:4318>; the OTEL_* variables do as well
     #[arg(long, value_name = "URL")]
@@ -58,7 +61,7 @@ impl Args {
         let mut observers = Observers::default();
         if self.streams() {
             let kinds = Kinds::or_all(&self.stream).of(self.namespaces);
-            observers.push(LiveStream::new(store, run, kinds, context.output)?);
+            observers.push(LiveStream::new(store, run, kinds, PrintedLines(context.output))?);
         }
         if let Some(telemetry) = telemetry {
             observers.push(telemetry.observer(run, graph));

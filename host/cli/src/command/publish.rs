@@ -1,15 +1,18 @@
 //! `graph-host publish`: items into a registry, or into a directory that can be carried to one.
 
+use crate::command::args::NetworkArgs;
+use graph_host::context::current_project;
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::items::Places;
-use graph_host::output::{BOLD, DIM, GOOD, styled};
-use graph_host::publishing::{Outcome, Publisher, Said, epoch, split};
-use graph_host::registry::{Network, Puller, reference};
-use graph_host::{project, trust};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::items::locate::Places;
+use graph_runtime::project;
+use graph_runtime::registry::publish::{Outcome, Publisher, Said, epoch, split};
+use graph_runtime::registry::pull::{Puller, reference};
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Publish signed items in an OCI registry or an image-layout directory
@@ -41,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     items: Vec<PathBuf>,
     #[command(flatten)]
-    network: Network,
+    network: NetworkArgs,
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
@@ -55,10 +58,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     if names.len() > 1 && (args.id.is_some() || args.version.is_some()) {
         return Err(Error::usage("`--id` and `--version` are about one item, and several are named"));
     }
-    let store = trust::load(&context.home, &args.trust, context.output)?;
-    let project = project::nearest(&project::current_folder()?);
-    let places = Places::new(&args.items, project.as_deref(), &context.home);
-    let puller = Puller { options: args.network.options(), trust: &store };
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let keeper = current_project()?;
+    let project = project::nearest(keeper.folder());
+    let places = Places::new(&args.items, project.as_deref(), &context.host.home, &keeper);
+    let puller = Puller { options: args.network.network().options(), trust: &store };
     let publisher =
         Publisher { places: &places, trust: &store, puller: &puller, force: args.force, epoch: epoch()? };
     let said = Said { id: args.id.as_deref(), version: args.version.as_deref() };

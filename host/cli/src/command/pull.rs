@@ -1,18 +1,22 @@
 //! `graph-host pull`: items from a registry or a directory, let in by their signatures, into the installed space.
 
+use crate::command::args::NetworkArgs;
+use graph_host::context::current_project;
 use std::path::{Path, PathBuf};
 
 use graph_core::record::ErrorCode;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::installed::{self, Origin};
-use graph_host::output::{BOLD, DIM, GOOD, styled};
-use graph_host::registry::{Brought, LockFile, Network, Puller, reference};
-use graph_host::trust_log::TrustLog;
-use graph_host::{project, trust};
-use graph_registry::lock::Allowed;
-use graph_registry::reference::Reference;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_registry::lock::Allowed;
+use graph_runtime::graph_registry::reference::Reference;
+use graph_runtime::items::installed::{self, Origin};
+use graph_runtime::items::lock_file::LockFile;
+use graph_runtime::project;
+use graph_runtime::registry::pull::{Brought, Puller, reference};
+use graph_runtime::trust::log::TrustLog;
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Pull signed items from OCI registries or image-layout directories
@@ -37,14 +41,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     trust: Vec<PathBuf>,
     #[command(flatten)]
-    network: Network,
+    network: NetworkArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    let store = trust::load(&context.home, &args.trust, context.output)?;
-    let puller = Puller { options: args.network.options(), trust: &store };
-    let mut lock = LockFile::of_current_folder()?;
-    let root = args.into.clone().unwrap_or_else(|| context.home.installed());
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
+    let puller = Puller { options: args.network.network().options(), trust: &store };
+    let mut lock = LockFile::open(current_project()?.folder())?;
+    let root = args.into.clone().unwrap_or_else(|| context.host.home.installed());
     let allowed = Allowed { downgrade: args.allow_downgrade, ..Allowed::default() };
     let brought = if args.references.is_empty() {
         restore(&lock, &puller)?
@@ -61,7 +65,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if args.into.is_none() {
         installed::mark(&root)?;
     }
-    let log = TrustLog::of(&context.home);
+    let log = TrustLog::of(&context.host.home);
     let mut done = Vec::new();
     for one in &brought {
         log.accept_pulled(&one.pulled)?;
@@ -170,6 +174,9 @@ fn render(one: &Brought, path: &Path, was_there: bool) -> String {
         one.pulled.version,
         styled(DIM, one.pulled.manifest),
         project::shown(path),
-        styled(DIM, format_args!("signed by {}", graph_host::output::printable(&one.pulled.key.to_string()))),
+        styled(
+            DIM,
+            format_args!("signed by {}", graph_core::diagnostic::printable(&one.pulled.key.to_string()))
+        ),
     )
 }

@@ -1,16 +1,17 @@
 //! `graph-host replay`: run again what a run has done, and compare.
 
+use graph_host::context::named_project;
 use std::path::PathBuf;
 
-use graph_host::audit::audit;
+use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, BAD, CAUTION, DIM, GOOD, printable, styled};
-use graph_host::project;
-use graph_host::replay::{self, LiveDifference, Mode, Replay, ReplayError, Replayed};
-use graph_host::report::{self, counted, short_number};
-use graph_host::stores::Stores;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, BAD, CAUTION, DIM, GOOD, styled};
+use graph_host::terminal::run_report::{self, counted, short_number};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::history::verify::audit;
+use graph_runtime::project::stores::Stores;
+use graph_runtime::replay::{self, LiveDifference, Mode, Replay, ReplayError, Replayed};
 use serde_json::json;
 
 use crate::command::number;
@@ -42,13 +43,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 }
 
 async fn again(args: &Args, context: &Context) -> Result<Exit> {
+    let context = &context.quiet(true);
     let output = context.output;
-    let project = project::named(args.project.as_deref())?;
-    let (_, store, row) = Stores::to_read(&project, &context.home)?.find(&args.run)?;
+    let project = named_project(args.project.as_deref())?;
+    let (_, store, row) = Stores::to_read(project.folder(), &context.host.home)?.find(&args.run)?;
     let run = row.run_id.clone();
     let key = match &args.key {
         Some(path) => super::runs::read_key(path)?,
-        None => context.home.verifying_identity(row.key)?.ok_or_else(|| {
+        None => context.host.home.verifying_identity(row.key)?.ok_or_else(|| {
             Error::integrity(format!(
                 "run {run} was signed by another host, with the key {}",
                 row.key.short()
@@ -68,7 +70,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
                 told = output.line(line(replayed));
             }
         };
-        done = replay::replay(store.clone(), &row, key, mode, context, &mut tell).await?;
+        done = replay::replay(store.clone(), &row, key, mode, &project, &context.host, &mut tell).await?;
         told?;
         if !done.is_equal() {
             break;
@@ -121,7 +123,7 @@ fn line(replayed: &Replayed) -> String {
         format!("{}/{}", replayed.namespace, replayed.step)
     };
     let what = match replayed.made_by.as_str() {
-        "superstep" => report::nodes(&replayed.nodes),
+        "superstep" => run_report::nodes(&replayed.nodes),
         other => styled(DIM, other).clone(),
     };
     let fuel =

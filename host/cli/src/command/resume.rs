@@ -1,29 +1,33 @@
 //! `graph-host resume`: let a run go on.
 
+use graph_host::context::named_project;
+use graph_runtime::run::resume::reopen;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use graph_core::diagnostic::printable;
 use graph_core::parameters::is_about_the_run;
 use graph_core::walker::Resume;
-use graph_host::answers::Given;
+use graph_host::background::{self, Herald, Orders};
 use graph_host::context::Context;
-use graph_host::detach::{self, Herald, Orders};
-use graph_host::driver::Driver;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::keys::signing_key;
-use graph_host::launch::{check_inputs, run_parameters};
-use graph_host::output::{self, printable, styled};
-use graph_host::report::{Progress, counted};
-use graph_host::resume::Resumable;
-use graph_host::runs::Checked;
-use graph_host::session::Session;
-use graph_host::stores::{self, Stores};
-use graph_host::thread::Thread;
-use graph_host::{answers, inputs, project, resume};
-use graph_store::{Change, RunUpdate};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::foreground_run::Session;
+use graph_host::terminal::inputs;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::prompt;
+use graph_host::terminal::prompt::Given;
+use graph_host::terminal::run_report::{Progress, counted};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_driver::Driver;
+use graph_runtime::graph_store::{Change, RunUpdate};
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::run::restore::Checked;
+use graph_runtime::run::resume::Resumable;
+use graph_runtime::run::start::{check_inputs, run_parameters};
 use serde_json::{Map, Value};
 
 use super::{number, observe};
@@ -113,29 +117,25 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 
 pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<Exit> {
     let output = context.output;
+    let context = &context.quiet(args.quiet);
     if herald.is_some() {
-        detach::outlive_terminal();
+        background::outlive_terminal();
     }
     let new_inputs = match (&args.inputs, args.input.is_empty()) {
         (None, true) => None,
         (file, _) => Some(inputs::gather(file.as_deref(), args.input.clone())?),
     };
-    let project = project::named(args.project.as_deref())?;
+    let project = named_project(args.project.as_deref())?;
     // Nothing is made where there is no such run.
-    let (kind, store, row) = Stores::to_read(&project, &context.home)?.find(&args.run)?;
+    let (kind, store, row) = Stores::to_read(project.folder(), &context.host.home)?.find(&args.run)?;
     drop(store);
     let telemetry = args.observe.telemetry()?;
-    let store = stores::open(&project, kind, &context.home, output)?;
-    let signing_key = args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
-    let mut resumable = resume::reopen(
-        &row.run_id,
-        Arc::clone(&store),
-        args.accept_changes,
-        signing_key,
-        context,
-        args.quiet,
-    )
-    .await?;
+    let store = stores::open(project.folder(), kind, &context.host)?;
+    let signing_key =
+        args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
+    let mut resumable =
+        reopen(&row.run_id, Arc::clone(&store), args.accept_changes, signing_key, &project, &context.host)
+            .await?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
     }
@@ -157,7 +157,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     };
     let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let answers = if asks && !resumable.open.is_empty() {
-        match answers::ask(output, &resumable.open, leave).await {
+        match prompt::ask(output, &resumable.open, leave).await {
             Some(answers) => answers,
             None => return Ok(Exit::Interrupted),
         }
@@ -168,7 +168,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
         let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
         drop(resumable);
         let orders = Orders { options: options(&args), inputs: new_inputs };
-        return super::run::show_detached(&project, &run, &graph, orders, context);
+        return super::run::show_detached(project.folder(), &run, &graph, orders, context);
     }
     if !args.quiet {
         output.note(format_args!(
@@ -187,7 +187,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
     let observers = args.observe.observers(Arc::clone(&store), run, graph, telemetry.as_ref(), context)?;
     let mut session = Session {
-        thread: Thread::of(&project, &resumable.ready.run),
+        thread: Thread::of(project.folder(), &resumable.ready.run),
         run: resumable.ready.run,
         driver: resumable.ready.driver,
         progress,
@@ -199,7 +199,9 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     };
     let ended = session.go(event).await;
     if let Some(telemetry) = telemetry {
-        telemetry.finish(output);
+        if let Err(error) = telemetry.finish() {
+            output.warn(format_args!("{error}; the run is none the worse"));
+        }
     }
     let summary = ended?;
     super::run::finish(&session, &*store, &resumable.graph.id, &summary, args.quiet, context)

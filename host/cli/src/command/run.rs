@@ -1,32 +1,45 @@
 //! `graph-host run`: carry out a graph.
 
+use crate::command::args;
+use crate::command::args::SourceArgs;
+use graph_host::context::named_project;
+use graph_runtime::error::Kind;
+use graph_runtime::history::checkpoints::Names;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graph_core::diagnostic::printable;
 use graph_core::graph::Durability;
 use graph_core::record::ErrorCode;
 use graph_core::walker::{Event, Summary};
-use graph_host::answers::Given;
+use graph_host::background::{self, Detached, Orders};
 use graph_host::context::Context;
-use graph_host::detach::{self, Detached, Orders};
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::graph_file::{standing_json, standing_text};
-use graph_host::items::Space;
-use graph_host::keys::signing_key;
-use graph_host::launch::{Scene, Sources, Start, begin, check_inputs, run_parameters};
-use graph_host::output::{self, Output, printable, styled};
-use graph_host::precedence::Precedence;
-use graph_host::preflight::{Plan, PlannedId};
-use graph_host::report::{self, Progress};
-use graph_host::session::Session;
-use graph_host::stores::{self, StoreKind};
-use graph_host::subgraphs::recursion_warnings;
-use graph_host::texts::Text;
-use graph_host::thread::Thread;
-use graph_host::{checkpoints, fetched, inputs, project, run_id, runs, stopped};
-use graph_store::CheckpointStore;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::foreground_run::Session;
+use graph_host::terminal::inputs;
+use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::prompt::Given;
+use graph_host::terminal::run_report::{self, Progress};
+use graph_host::terminal::text::standing_text;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::items::graph_file::standing_json;
+use graph_runtime::items::locate::Space;
+use graph_runtime::items::precedence::Precedence;
+use graph_runtime::items::subgraphs::recursion_warnings;
+use graph_runtime::items::text_items::Text;
+use graph_runtime::plan::{Plan, PlannedId};
+use graph_runtime::project;
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::stores::{self, StoreKind};
+use graph_runtime::run::restore;
+use graph_runtime::run::run_id;
+use graph_runtime::run::start::{Scene, Start, begin, check_inputs, run_parameters};
+use graph_runtime::run::stop_notes;
 use serde_json::{Value, json};
 
 use super::{again, number, observe, resume};
@@ -44,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(super) caps: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) sources: Sources,
+    pub(super) sources: SourceArgs,
     /// An input; a value that is JSON is that value, anything else is text. Four are about the run itself, unless the
     /// graph's `config_schema` declares them: `capabilities`, `depth`, `resume_run_id`, `async`
     #[arg(long = "input", short = 'i', value_name = "KEY=VALUE", value_parser = inputs::parse_pair)]
@@ -71,7 +84,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "MODE")]
     pub(super) durability: Option<Mode>,
     /// Where the run is kept
-    #[arg(long, value_enum, value_name = "STORE", default_value = "sqlite")]
+    #[arg(long, value_parser = args::store(), value_name = "STORE", default_value = "sqlite")]
     pub(super) store: StoreKind,
     /// An answer to a question that the run will ask, in order; or NODE=ANSWER
     #[arg(long = "answer", value_name = "ANSWER")]
@@ -113,12 +126,17 @@ impl From<Mode> for Durability {
 }
 
 pub(crate) fn run(mut args: Args, context: &Context) -> Result<Exit> {
-    args.graph = fetched::named(&args.graph, &mut args.sources, context)?;
+    args.graph = fetch(&mut args, context)?;
     if args.watch {
         let again = || context.block_on(carry_out(args.clone(), context))?;
         return super::watch::run(&args.graph, args.caps.as_ref(), &args.sources, context, again);
     }
     context.block_on(carry_out(args, context))?
+}
+
+fn fetch(args: &mut Args, context: &Context) -> Result<String> {
+    let project = named_project(args.sources.project.as_deref())?;
+    args.sources.fetch(&args.graph, &project, context)
 }
 
 /// Tells what is doubtful about the graphs of a scene, and about where they were found.
@@ -137,9 +155,11 @@ fn warn_of(scene: &Scene, output: Output) {
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
-    let mut scene = Scene::open(&args.graph, args.caps.as_deref(), &args.sources, context)?;
+    let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
+    let context = &context.quiet(args.quiet);
+    let mut scene = Scene::open(&args.graph, args.caps.as_deref(), &sources, &project, &context.host)?;
     scene.components.signing_key =
-        args.sign_with.as_deref().map(|key| signing_key(&context.home, key)).transpose()?;
+        args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
     let graph = Arc::clone(&scene.file.graph);
     warn_of(&scene, output);
     let parameters = run_parameters(&graph, &given)?;
@@ -149,13 +169,13 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let detach = in_background(&args, parameters.detached)?;
     scene.components.manifest = Arc::new(parameters.narrow(&scene.components.manifest, 0));
     let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
-    let suggest = scene.suggest_command(&args.graph, &args.sources);
+    let suggest = scene.suggest_command(&args.graph, &sources);
     if args.plan {
         return show_plan(&scene, &plan, &suggest, context);
     }
     let inputs = check_inputs(&graph, given)?.inputs;
     if let Some(error) = plan.refusal(&suggest) {
-        let nothing_granted = args.caps.is_none() && error.exit() == Exit::Denied;
+        let nothing_granted = args.caps.is_none() && error.kind() == Kind::Denied;
         return Err(if nothing_granted {
             error.help(format!(
                 "without a manifest (--caps FILE) nothing is allowed. See what the graph needs: {suggest}"
@@ -171,8 +191,10 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let inside = inside_lines(&scene);
 
     let telemetry = args.observe.telemetry()?;
-    let home = home(&args, detach)?;
-    let store = stores::open(&home, args.store, &context.home, output)?;
+    if detach {
+        Thread::check(project.folder())?;
+    }
+    let store = stores::open(project.folder(), args.store, &context.host)?;
     let start = Start {
         inputs,
         run_id: args.run_id,
@@ -180,7 +202,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         max_steps: args.max_steps,
         durability: args.durability.map(Durability::from),
     };
-    let mut ready = begin(scene, plan, start, Arc::clone(&store), context, args.quiet)?;
+    let mut ready = begin(scene, plan, start, Arc::clone(&store), &context.host)?;
     if args.no_cache {
         ready.driver.ignore_cache();
     }
@@ -189,7 +211,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
             "{} {}  graph {signed}, {}",
             styled(output::BOLD, printable(&graph.id)),
             styled(output::DIM, format_args!("run {}", ready.run)),
-            report::counted(items, "component"),
+            run_report::counted(items, "component"),
         ));
         for line in &inside {
             output.note(format_args!("  inside: {line}"));
@@ -206,13 +228,13 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         options.extend(args.no_cache.then(|| "--no-cache".into()));
         options.extend(args.observe.for_background());
         let orders = Orders { options, inputs: None };
-        return show_detached(&home, &run, &graph.id, orders, context);
+        return show_detached(project.folder(), &run, &graph.id, orders, context);
     }
     let progress = Progress::new(output, args.quiet || output.is_json());
     let observers =
         args.observe.observers(Arc::clone(&store), &ready.run, &graph.id, telemetry.as_ref(), context)?;
     let mut session = Session {
-        thread: Thread::of(&home, &ready.run),
+        thread: Thread::of(project.folder(), &ready.run),
         run: ready.run,
         driver: ready.driver,
         progress,
@@ -224,19 +246,12 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     };
     let ended = session.go(Event::Started).await;
     if let Some(telemetry) = telemetry {
-        telemetry.finish(output);
+        if let Err(error) = telemetry.finish() {
+            output.warn(format_args!("{error}; the run is none the worse"));
+        }
     }
     let summary = ended?;
     finish(&session, &*store, &graph.id, &summary, args.quiet, context)
-}
-
-/// The project that keeps the run. For a run in the background, its folder can be made there.
-fn home(args: &Args, detach: bool) -> Result<PathBuf> {
-    let home = project::named(args.sources.project.as_deref())?;
-    if detach {
-        Thread::check(&home)?;
-    }
-    Ok(home)
 }
 
 /// Whether the run goes on in the background: by `--detach`, or by what its inputs say.
@@ -285,20 +300,19 @@ pub(in crate::command) fn finish(
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
-    if let Err(error) = stopped::note(&context.home, store, &session.run) {
+    if let Err(error) = stop_notes::note(&context.host.home, store, &session.run) {
         output
             .warn(format_args!("`runs verify` cannot tell later whether this stop was taken away: {error}"));
     }
     if output.is_json() {
         let visited = visited(store, &session.run, summary, context);
-        report::RunDocument::of(&session.run, graph, summary, visited)
-            .after(session.checked)
-            .print(output)?;
+        let document = RunDocument::of(&session.run, graph, summary, visited).after(session.checked);
+        run_report::print(&document, output)?;
     } else {
         if !quiet {
-            output.note(report::verdict(summary, Some(session.progress.elapsed())));
+            output.note(run_report::verdict(summary, Some(session.progress.elapsed())));
         }
-        for line in report::aftermath(&session.run, summary) {
+        for line in run_report::aftermath(&session.run, summary) {
             output.note(line);
         }
         match summary.output.as_deref() {
@@ -306,10 +320,10 @@ pub(in crate::command) fn finish(
             // What a run comes to stands in its stream.
             Some(_) if output.is_in_lines() => {}
             Some(Value::String(text)) => output.line(printable(text))?,
-            Some(value) => output.line(report::pretty(value))?,
+            Some(value) => output.line(run_report::pretty(value))?,
         }
     }
-    Ok(report::exit(summary))
+    Ok(run_report::exit(summary))
 }
 
 /// The nodes visited in a run, for its document. The run's outcome is printed even if its history cannot be read: then there
@@ -319,11 +333,11 @@ fn visited<'s>(
     run: &'s str,
     summary: &Summary,
     context: &'s Context,
-) -> Box<report::Names<'s>> {
+) -> Box<Names<'s>> {
     let has_failed = summary.error.as_ref().is_some_and(|error| error.code == ErrorCode::Storage);
     Box::new(move |visit| {
-        let row = runs::find(store, run);
-        let key = row.and_then(|row| context.home.verifying_identity(row.key));
+        let row = restore::find(store, run);
+        let key = row.and_then(|row| context.host.home.verifying_identity(row.key));
         if let Err(error) = key.and_then(|key| checkpoints::visited(store, run, key)(visit))
             && !has_failed
         {
@@ -341,8 +355,8 @@ pub(super) fn show_detached(
     orders: Orders,
     context: &Context,
 ) -> Result<Exit> {
-    let project = graph_host::pins::absolute(project);
-    let Detached { pid, log } = detach::start(&project, run, orders)?;
+    let project = graph_runtime::run::pins::absolute(project);
+    let Detached { pid, log } = background::start(&project, run, orders)?;
     if context.output.is_json() {
         context.output.document(&json!({
             "run_id": run,
@@ -500,7 +514,7 @@ fn text_line(item_type: &str, id: &str, text: &Text) -> String {
     )
 }
 
-fn item_lines(id: &str, admitted: &graph_host::components::Admitted) -> String {
+fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> String {
     use graph_core::trust::Standing;
     let verified = &admitted.verified;
     let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
@@ -529,7 +543,7 @@ fn precedence_line(precedence: &Precedence, space: Option<Space>) -> String {
 }
 
 /// A graph inside the graph, as the plan shows it.
-fn graph_line(id: &str, file: &graph_host::graph_file::GraphFile) -> String {
+fn graph_line(id: &str, file: &graph_runtime::items::graph_file::GraphFile) -> String {
     format!(
         "  {} {}  graph {}  {}{}",
         styled(output::GOOD, "✓"),

@@ -1,11 +1,12 @@
 //! `graph-host search`: what a registry or a directory offers.
 
+use crate::command::args::NetworkArgs;
+use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::output::printable;
-use graph_host::registry::{Network, reference};
-use graph_registry::search::{Offer, offers};
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::graph_registry::search::{Offer, offers};
+use graph_runtime::registry::pull::reference;
 use serde_json::json;
 
 /// List the items that a registry or an image-layout directory offers
@@ -19,14 +20,14 @@ pub(crate) struct Args {
     /// Only items whose id or description has this text
     text: Option<String>,
     #[command(flatten)]
-    network: Network,
+    network: NetworkArgs,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let place = reference(&args.place)?;
     let wanted = args.text.as_deref().unwrap_or_default().to_lowercase();
     let has = |text: &Option<String>| text.as_ref().is_some_and(|text| text.to_lowercase().contains(&wanted));
-    let mut found = offers(&place, &args.network.options())?;
+    let mut found = offers(&place, &args.network.network().options())?;
     found.retain(|offer| {
         let named = offer.reference.to_string().to_lowercase().contains(&wanted);
         named || has(&offer.id) || has(&offer.description)

@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::{CapabilityKind, Ceiling};
+use graph_core::diagnostic::printable;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     CommentMark, ComponentStatement, SigningKey, TextFormatVersion, TextKind, TrustStore, VerifiedComponent,
     sign_text,
 };
-use graph_host::context::{Context, now};
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::items::{envelope_path, refused};
-use graph_host::keys::signing_key;
-use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
-use graph_host::project::shown;
-use graph_host::signing::{
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::items::locate::{envelope_path, refused};
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::project::shown;
+use graph_runtime::trust::signing::{
     Claims, Target, countersign, describe, kind_of_text, replace_text, sign_component_file,
 };
 use serde::Serialize;
@@ -83,7 +85,7 @@ struct Report {
 }
 
 fn sign(args: &Args, context: &Context) -> Result<Report> {
-    let key = signing_key(&context.home, &args.key)?;
+    let key = signing_key(&context.host.home, &args.key)?;
     match Target::read(&args.file)? {
         Target::Component { bytes } => {
             if args.time.is_some() {
@@ -120,7 +122,7 @@ fn component(
     })?;
     let component = VerifiedComponent::under_development(bytes, id.path(), &TrustStore::default())
         .map_err(|error| refused(&error))?;
-    let described = context.block_on(describe(&component, context))??;
+    let described = context.block_on(describe(&component, &context.host))??;
     let ceiling = args.may.clone().map(Ceiling::of);
     let claims = Claims { id: id.path(), version, ceiling, limits: None };
     let statement = sign_component_file(envelope, &component, described, claims, key)?;

@@ -1,13 +1,15 @@
 //! `graph-host test`.
 
+use crate::command::args::SourceArgs;
+use graph_host::context::named_project;
 use std::path::PathBuf;
 
-use graph_host::case::{Items, Options, cases, run as run_cases};
+use graph_cases::{Items, Options, cases, run as run_cases};
+use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::launch::Sources;
-use graph_host::output::printable;
+use graph_host::terminal::case_report;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::{Error, Result};
 
 /// Run graphs against cases: what is expected of each step, with scripted doubles in place of components
 ///
@@ -31,13 +33,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     caps: Option<PathBuf>,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceArgs,
 }
 
 /// Exit code 0 only if every case passed.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let files = cases(&args.paths)?;
-    let items = Items::real(args.sources, args.caps.as_deref(), context)?;
+    let project = named_project(args.sources.project.as_deref())?;
+    let items =
+        Items::real(args.sources.sources(), args.caps.as_deref(), &project, &context.quiet(true).host)?;
     let options = Options { filter: args.filter, crash: args.crash };
     let report = run_cases(&files, &items, &options);
     let (passed, failed) = report.counts();
@@ -58,7 +62,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     if context.output.is_json() {
         context.output.document(&report.to_json())?;
     } else {
-        context.output.line(report.to_text())?;
+        context.output.line(case_report::text(&report))?;
     }
     Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
 }

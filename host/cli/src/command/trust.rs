@@ -5,19 +5,22 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use graph_core::capability::{CapabilityKind, Ceiling, ItemPattern};
+use graph_core::diagnostic::printable;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     KeyName, LogEvent, Requirement, Revocation, Rotation, RotationError, Successor, TextKind, TrustStore,
     TrustedKey,
 };
-use graph_host::context::{Context, now};
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::keys::verifying_key;
-use graph_host::output::{BAD, BOLD, CAUTION, DIM, GOOD, printable, styled};
-use graph_host::project::shown;
-use graph_host::trust_log::TrustLog;
-use graph_host::{text_file, trust};
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BAD, BOLD, CAUTION, DIM, GOOD, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::project::key_pairs::verifying_key;
+use graph_runtime::project::shown;
+use graph_runtime::project::text_file;
+use graph_runtime::trust::log::TrustLog;
+use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 
 /// Say whose signatures count, for which items, how far and how long
@@ -286,7 +289,7 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     }
     let items = args.items.iter().map(|text| ItemPattern::parse(text));
     let key = TrustedKey {
-        key: verifying_key(&context.home, &args.key)?,
+        key: verifying_key(&context.host.home, &args.key)?,
         items: items.collect::<Result<_, _>>().map_err(|error| Error::usage(error.to_string()))?,
         ceiling: Ceiling::of(args.may),
         not_before: args.not_before,
@@ -298,12 +301,13 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     let own = args.file.is_none();
     if own {
         // What cannot be written down is not done.
-        TrustLog::of(&context.home).read()?;
+        TrustLog::of(&context.host.home).read()?;
     }
-    let file = args.file.unwrap_or_else(|| context.home.trust_file());
+    let file = args.file.unwrap_or_else(|| context.host.home.trust_file());
     let change = |name: &str, text: &str| Ok((TrustStore::add(name, text, &key)?, ()));
-    trust::edit(&file, change, |()| {
-        let added = || TrustLog::of(&context.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None);
+    trusted_keys::edit(&file, change, |()| {
+        let added =
+            || TrustLog::of(&context.host.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None);
         if own { added() } else { Ok(()) }
     })?;
     Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()) })
@@ -343,10 +347,10 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
     let own = args.file.is_none();
     if own {
         // What cannot be written down is not done.
-        TrustLog::of(&context.home).read()?;
+        TrustLog::of(&context.host.home).read()?;
     }
-    let file = args.file.clone().unwrap_or_else(|| context.home.trust_file());
-    let present = trust::read_store(&file)?;
+    let file = args.file.clone().unwrap_or_else(|| context.host.home.trust_file());
+    let present = trusted_keys::read_store(&file)?;
     let successors: Vec<KeyName> = present.find(&args.key).map_or_else(Vec::new, |key| {
         present
             .successors(key.id())
@@ -368,7 +372,7 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
         Ok((edited, store))
     };
     let missing = || Error::not_found(format!("the trust store has no key `{}`", args.key));
-    let store = trust::edit(&file, change, |store| {
+    let store = trusted_keys::edit(&file, change, |store| {
         let revoked = store.find(&args.key).ok_or_else(missing)?;
         let known: Vec<_> = successors.iter().map(|key| key.id).collect();
         if store.successors(revoked.id()).iter().any(|key| !known.contains(&key.id())) {
@@ -379,7 +383,7 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
         let also = successors.iter().filter(|_| with_successors);
         let names = also.map(|key| (&key.name, key.id)).chain([(&revoked.name, revoked.id())]);
         for (name, id) in names.filter(|_| own) {
-            TrustLog::of(&context.home).key(LogEvent::KeyRevoked, name, vec![id], None)?;
+            TrustLog::of(&context.host.home).key(LogEvent::KeyRevoked, name, vec![id], None)?;
         }
         Ok(())
     })?;
@@ -443,9 +447,9 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
     let own = args.file.is_none();
     if own {
         // What cannot be written down is not done.
-        TrustLog::of(&context.home).read()?;
+        TrustLog::of(&context.host.home).read()?;
     }
-    let file = args.file.unwrap_or_else(|| context.home.trust_file());
+    let file = args.file.unwrap_or_else(|| context.host.home.trust_file());
     let successor = Successor { name: args.name, old_until: args.until, not_after: args.not_after };
     let change = |name: &str, text: &str| {
         let (edited, new) = TrustStore::rotate(name, text, &rotation, &successor, now())?;
@@ -453,11 +457,11 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
             TrustStore::from_yaml(name, &edited).map_err(graph_core::trust::EditError::Invalid)?;
         Ok((edited, store.find(&new).cloned()))
     };
-    let added = trust::edit(&file, change, |key| {
+    let added = trusted_keys::edit(&file, change, |key| {
         let Some(key) = key.as_ref().filter(|_| own) else { return Ok(()) };
         let keys = vec![rotation.old().id(), key.id()];
         let statement = Some(graph_core::digest::Digest::of_bytes(text.as_bytes()));
-        TrustLog::of(&context.home).key(LogEvent::KeyRotated, &key.name, keys, statement)
+        TrustLog::of(&context.host.home).key(LogEvent::KeyRotated, &key.name, keys, statement)
     })?;
     let Some(key) = added else {
         return Err(Error::storage(format!("{} does not have the key that was added to it", shown(&file))));
@@ -505,11 +509,11 @@ struct ListReport {
 }
 
 fn list(args: &List, context: &Context) -> Result<ListReport> {
-    let store = trust::load(&context.home, &args.trust, context.output)?;
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let at = now();
     let keys = store.keys().iter().map(|key| TrustedReport::of(key, at)).collect();
     let require = store.requirements().iter().map(RequirementReport::of).collect();
-    Ok(ListReport { file: shown(&context.home.trust_file()), keys, require })
+    Ok(ListReport { file: shown(&context.host.home.trust_file()), keys, require })
 }
 
 impl ListReport {

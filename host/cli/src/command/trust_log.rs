@@ -1,18 +1,19 @@
 //! `graph-host trust log`: what was accepted when.
 
+use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::trust::{KeyId, LogEntry};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
-use graph_host::project::shown;
-use graph_host::report::counted;
-use graph_host::trust_log::TrustLog;
+use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_host::terminal::run_report::counted;
+use graph_runtime::error::Result;
+use graph_runtime::project::shown;
+use graph_runtime::trust::log::TrustLog;
 use serde_json::json;
 
 /// Lists the log, or says only that it is intact. Either way every line is checked.
 pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
-    let log = TrustLog::of(&context.home);
+    let log = TrustLog::of(&context.host.home);
     let entries = log.read()?;
     let file = shown(&log.file());
     let output = context.output;
@@ -46,7 +47,7 @@ pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
 
 /// Writes a missing head again, where that is safe, and says what was done.
 pub(super) fn repair(context: &Context) -> Result<()> {
-    let log = TrustLog::of(&context.home);
+    let log = TrustLog::of(&context.host.home);
     let restored = log.repair()?;
     let file = shown(&log.file());
     let output = context.output;

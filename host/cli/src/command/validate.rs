@@ -1,22 +1,28 @@
 //! `graph-host validate`.
 
+use graph_host::context::current_project;
+use graph_host::terminal::exit;
+use graph_host::terminal::output::error_document;
 use std::path::{Path, PathBuf};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::diagnostic::Diagnostics;
+use graph_core::diagnostic::printable;
 use graph_core::document::load;
 use graph_core::graph::{Graph, ItemType};
 use graph_core::text_item::read_text_item;
 use graph_core::walker::Graphs;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::items::{Places, id_of_graph, type_of_file};
-use graph_host::output::{self, printable, styled};
-use graph_host::report::counted;
-use graph_host::subgraphs::{Subgraphs, recursion_warnings};
-use graph_host::texts::format_of;
-use graph_host::{fetched, project, trust};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report::counted;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::items::locate::{Places, id_of_graph, type_of_file};
+use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
+use graph_runtime::items::text_items::format_of;
+use graph_runtime::project;
+use graph_runtime::registry::fetch_cache;
+use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
 /// Check graphs, knowledge and directives without running them: every problem of every file at once
@@ -50,7 +56,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 
 /// The file of a word: what a reference stands for is fetched first.
 fn named(path: &Path, context: &Context) -> Result<PathBuf> {
-    let fetched = path.to_str().map(|word| fetched::named_file(word, context)).transpose()?;
+    let project = current_project()?;
+    let fetched =
+        path.to_str().map(|word| fetch_cache::named_file(word, &project, &context.host)).transpose()?;
     Ok(fetched.map_or_else(|| path.to_path_buf(), PathBuf::from))
 }
 
@@ -75,7 +83,7 @@ enum What {
 }
 
 fn check(path: &Path, context: &Context) -> Checked {
-    let text = match graph_host::text_file::read_named_as("the file", path) {
+    let text = match graph_runtime::project::text_file::read_named_as("the file", path) {
         Ok(text) => text,
         Err(error) => return Checked::Unread(error),
     };
@@ -105,11 +113,12 @@ fn check(path: &Path, context: &Context) -> Checked {
 
 /// The cycles of graphs that name each other, as far as the graphs can be found.
 fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
+    let Ok(keeper) = current_project() else { return Vec::new() };
     let project = std::path::absolute(path).ok().and_then(|path| project::nearest(path.parent()?));
-    let places = Places::new(&[], project.as_deref(), &context.home);
+    let places = Places::new(&[], project.as_deref(), &context.host.home, &keeper);
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     // A graph inside that cannot be used is for its own validation, and for `run`.
-    let graphs = trust::load(&context.home, &[], context.output)
+    let graphs = trusted_keys::load(&context.host.home, &[], &*context.host.notices)
         .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &places, &trust, &all, |_| false))
         .map(|found| found.graphs)
         .unwrap_or_default();
@@ -119,7 +128,7 @@ fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
 impl Checked {
     fn exit(&self) -> Option<Exit> {
         match self {
-            Self::Unread(error) => Some(error.exit()),
+            Self::Unread(error) => Some(exit::of(error)),
             Self::Invalid(_) => Some(Exit::InvalidDocument),
             Self::Valid { .. } => None,
         }
@@ -161,7 +170,7 @@ impl Checked {
         let file = path.display().to_string();
         match self {
             Self::Unread(error) => {
-                let mut document = error.to_json();
+                let mut document = error_document(error);
                 document["file"] = Value::from(file);
                 document["valid"] = Value::from(false);
                 document

@@ -4,18 +4,20 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use graph_core::capability::Ceiling;
+use graph_core::diagnostic::printable;
 use graph_core::id::ItemId;
 use graph_core::trust::{
     KeyId, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
 };
-use graph_host::context::{Context, now};
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::items::{envelope_path, refused};
-use graph_host::output::{BOLD, DIM, GOOD, printable, styled};
-use graph_host::project::shown;
-use graph_host::signing::{Target, kind_of_text};
-use graph_host::trust;
+use graph_host::context::Context;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::host::now;
+use graph_runtime::items::locate::{envelope_path, refused};
+use graph_runtime::project::shown;
+use graph_runtime::trust::signing::{Target, kind_of_text};
+use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 
 use super::trust::{TrustedReport, ceiling_text, kind_of_a_component, text_kind};
@@ -69,7 +71,7 @@ struct Report {
 }
 
 fn verify(args: &Args, context: &Context) -> Result<Report> {
-    let store = trust::load(&context.home, &args.trust, context.output)?;
+    let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let target = Target::read(&args.file)?;
     match target {
         Target::Component { bytes } => {

@@ -1,28 +1,33 @@
 //! `graph-host run --watch`.
 
+use crate::command::args::SourceArgs;
+use graph_host::context::current_project;
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::launch::Sources;
-use graph_host::output::{self, styled};
-use graph_host::project;
-use graph_host::watching::Watching;
+use graph_host::file_watch::Watching;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::Result;
+use graph_runtime::project;
 
 /// Runs again and again: whenever the graph, the manifest, a trust file or an item has changed. What stops a run does not
 /// stop the watching, but Ctrl-C does.
 pub(super) fn run(
     graph: &str,
     caps: Option<&PathBuf>,
-    sources: &Sources,
+    sources: &SourceArgs,
     context: &Context,
     mut once: impl FnMut() -> Result<Exit>,
 ) -> Result<Exit> {
     let output = context.output;
     let graph = PathBuf::from(graph);
     let around = graph.canonicalize().ok().and_then(|graph| graph.parent().and_then(project::nearest));
-    let project = sources.project.clone().or(around).map_or_else(project::of_current_folder, Ok)?;
+    let project = sources
+        .project
+        .clone()
+        .or(around)
+        .map_or_else(|| current_project().map(|project| project.folder().to_path_buf()), Ok)?;
     let mut files: Vec<PathBuf> = sources.trust.clone();
     files.extend(caps.cloned());
     // An item's own file lies in one of the folders.

@@ -9,4 +9,4 @@ mod text;
 pub use codes::Code;
 pub use report::{Diagnostic, Diagnostics, Problems, Severity, Span};
 pub(crate) use text::{acts, excerpt, excerpt_of, excerpt_up_to};
-pub use text::{nearest, printable};
+pub use text::{nearest, one_line, printable};

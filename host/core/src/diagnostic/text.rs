@@ -26,6 +26,15 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The text on one line, printable, and cut after so many characters.
+pub fn one_line(text: &str, most: usize) -> String {
+    let text = printable(text).replace(['\n', '\t'], " ");
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
 /// The text with every character that a terminal would act on replaced by one of the same length, so that offsets
 /// into the text stay right.
 pub(crate) fn same_length(text: &str) -> Cow<'_, str> {

@@ -1,7 +1,6 @@
 //! The child that compiles one component: from stdin, to stdout.
 
 use std::io::{self, Read as _, Write as _};
-use std::process::ExitCode;
 
 use crate::config;
 
@@ -10,26 +9,30 @@ pub const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
 
 /// What comes before the component: processor seconds and bytes of address space, eight bytes each, little endian.
 pub(super) const HEADER: usize = 16;
-/// The exit code with which stdout holds why the component cannot be compiled.
+/// The status with which stdout holds the compiled component.
+const COMPILED: u8 = 0;
+/// The status with which stdout could not be written.
+const BROKEN: u8 = 1;
+/// The status with which stdout holds why the component cannot be compiled.
 pub(super) const REFUSED: u8 = 3;
 /// The longest explanation, in bytes.
 pub(super) const MAX_MESSAGE: usize = 4096;
 
 /// Compiles the component on stdin within the limits that come before it. The environment and the command line of this
-/// process have no part in it.
-pub fn compile_for_parent() -> ExitCode {
+/// process have no part in it. The process has to end with the status that is returned: its parent reads it.
+pub fn compile_for_parent() -> u8 {
     match compile() {
-        Ok(code) => written(&code, ExitCode::SUCCESS),
+        Ok(code) => written(&code, COMPILED),
         Err(message) => {
             let end = message.floor_char_boundary(MAX_MESSAGE.min(message.len()));
-            written(&message.as_bytes()[..end], ExitCode::from(REFUSED))
+            written(&message.as_bytes()[..end], REFUSED)
         }
     }
 }
 
-fn written(bytes: &[u8], code: ExitCode) -> ExitCode {
+fn written(bytes: &[u8], status: u8) -> u8 {
     let mut stdout = io::stdout().lock();
-    if stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok() { code } else { ExitCode::FAILURE }
+    if stdout.write_all(bytes).and_then(|()| stdout.flush()).is_ok() { status } else { BROKEN }
 }
 
 fn compile() -> Result<Vec<u8>, String> {

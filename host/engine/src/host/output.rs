@@ -1,10 +1,11 @@
 //! `graph-host:host/log` and `graph-host:host/events`, within one budget of bytes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use graph_core::json::{MAX_DEPTH, parse_strict};
 use graph_core::node::Category;
+use graph_core::record::HostCall;
 use serde_json::Value;
 
 use crate::bindings::graph_host::host::{events, log};
@@ -76,21 +77,6 @@ pub struct EventRecord {
     pub payload: Value,
 }
 
-/// A call that a component has made of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostCall {
-    /// The interface, as `graph-host:host/log`.
-    pub interface: &'static str,
-    /// The function.
-    pub function: &'static str,
-    /// When it began.
-    pub began: SystemTime,
-    /// How long it took.
-    pub took: Duration,
-    /// Whether the host did what it was asked for.
-    pub succeeded: bool,
-}
-
 /// Hears of log lines and events while a call is under way. The report of the call holds them all as well.
 pub trait Observer: Send + Sync {
     /// A line was written.
@@ -126,12 +112,13 @@ impl Output {
 
 /// When a call of the host began; nothing where nobody wants to know.
 #[derive(Clone, Copy)]
-pub(crate) struct Begun(Option<(SystemTime, Instant)>);
+pub(crate) struct Begun(Option<(Duration, Instant)>);
 
 impl Output {
     /// A call of the host begins.
     pub(crate) fn begin(&self) -> Begun {
-        Begun(self.observer.is_some().then(|| (SystemTime::now(), Instant::now())))
+        let now = || (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now());
+        Begun(self.observer.is_some().then(now))
     }
 
     /// It has ended.

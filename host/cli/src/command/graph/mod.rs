@@ -3,15 +3,16 @@
 mod report;
 mod show;
 
+use graph_host::context::current_project;
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::graph_file::locate;
-use graph_host::items::Places;
-use graph_host::project;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::items::graph_file::locate;
+use graph_runtime::items::locate::Places;
+use graph_runtime::project;
 
 /// Look at graphs: draw them, and tell what is doubtful about their shape
 #[derive(Debug, clap::Args)]
@@ -35,7 +36,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 
 /// The file of a graph that is named by its path or its item id, and its id.
 fn find(name: &str, context: &Context) -> Result<(PathBuf, String)> {
-    let project = project::nearest(&project::current_folder()?);
-    let file = locate(name, &Places::new(&[], project.as_deref(), &context.home))?;
+    let keeper = current_project()?;
+    let project = project::nearest(keeper.folder());
+    let file = locate(name, &Places::new(&[], project.as_deref(), &context.host.home, &keeper))?;
     Ok((file.path, file.id))
 }

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use graph_core::diagnostic::printable;
 use graph_core::document::load;
 use graph_core::structure::{Finding, findings, unneeded_capabilities};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::launch::read_manifest;
-use graph_host::output::{self, printable, styled};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::Result;
+use graph_runtime::run::start::read_manifest;
 use serde_json::json;
 
 /// Tell what is doubtful about the shape of a graph: nodes that nothing leads to, dead ends, lists without a default,
@@ -25,11 +26,11 @@ pub(crate) struct Args {
 /// Findings are no errors: the graph can run, and the exit code is 0.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let (path, id) = super::find(&args.graph, context)?;
-    let text = graph_host::text_file::read_named_as("the graph", &path)?;
+    let text = graph_runtime::project::text_file::read_named_as("the graph", &path)?;
     let loaded = load(&path.display().to_string(), &text, &id)?;
     let mut found = findings(&loaded.graph);
     if let Some(caps) = &args.caps {
-        found.extend(unneeded_capabilities(&[&loaded.graph], &read_manifest(caps, context)?));
+        found.extend(unneeded_capabilities(&[&loaded.graph], &read_manifest(caps, &context.host)?));
     }
     let output = context.output;
     if output.is_json() {
@@ -39,11 +40,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     for finding in &found {
         output.line(line(finding))?;
     }
-    let nodes = graph_host::report::counted(loaded.graph.nodes.len() as u64, "node");
+    let nodes = graph_host::terminal::run_report::counted(loaded.graph.nodes.len() as u64, "node");
     if found.is_empty() {
         output.line(format_args!("{} {nodes}, nothing doubtful", styled(output::GOOD, "✓")))?;
     } else {
-        let count = graph_host::report::counted(found.len() as u64, "finding");
+        let count = graph_host::terminal::run_report::counted(found.len() as u64, "finding");
         output.line(format_args!("\n{nodes}, {count}"))?;
     }
     Ok(Exit::Ok)

@@ -1,5 +1,6 @@
 //! `graph-host graph show`.
 
+use graph_host::context::current_project;
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -7,11 +8,13 @@ use graph_core::document::{load, load_snapshot};
 use graph_core::record::{Checkpoint, Record};
 use graph_core::topology::Topology;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::pins::Pins;
-use graph_host::stores::Stores;
-use graph_host::{drawing, fetched, project, runs};
+use graph_host::terminal::drawing;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::project::stores::Stores;
+use graph_runtime::registry::fetch_cache;
+use graph_runtime::run::pins::Pins;
+use graph_runtime::run::restore;
 use serde_json::json;
 
 /// Draw a graph, or what a run of it went through
@@ -46,7 +49,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         (None, Some(name)) if Path::new(name).extension().is_some_and(|it| it == "json") => {
             printed(Path::new(name))?
         }
-        (None, Some(name)) => of_file(&fetched::named_file(name, context)?, context)?,
+        (None, Some(name)) => {
+            of_file(&fetch_cache::named_file(name, &current_project()?, &context.host)?, context)?
+        }
         (None, None) => return Err(Error::usage("name the file of a graph, or a run with --run")),
     };
     let output = context.output;
@@ -62,14 +67,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 
 fn of_file(name: &str, context: &Context) -> Result<Topology> {
     let (path, id) = super::find(name, context)?;
-    let text = graph_host::text_file::read_named_as("the graph", &path)?;
+    let text = graph_runtime::project::text_file::read_named_as("the graph", &path)?;
     let loaded = load(&path.display().to_string(), &text, &id)?;
     Ok(Topology::of(&loaded.graph))
 }
 
 /// Reads back what was printed as JSON.
 fn printed(path: &Path) -> Result<Topology> {
-    let text = graph_host::text_file::read_named_as("the printed graph", path)?;
+    let text = graph_runtime::project::text_file::read_named_as("the printed graph", path)?;
     serde_json::from_str(&text).map_err(|error| {
         Error::invalid(format!(
             "{} is not a graph as `graph show --format json` prints it: {error}",
@@ -81,9 +86,9 @@ fn printed(path: &Path) -> Result<Topology> {
 
 /// The graph that a run keeps, with what its checkpoints say of nodes and edges.
 fn of_run(name: &str, context: &Context) -> Result<Topology> {
-    let (_, store, row) = Stores::to_read(&project::of_current_folder()?, &context.home)?.find(name)?;
+    let (_, store, row) = Stores::to_read(current_project()?.folder(), &context.host.home)?.find(name)?;
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
-    runs::each_checkpoint(&*store, &row.run_id, "", |record| match record.decode() {
+    restore::each_checkpoint(&*store, &row.run_id, "", |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {
             checkpoints.push(*checkpoint);
             Ok(())
@@ -91,8 +96,8 @@ fn of_run(name: &str, context: &Context) -> Result<Topology> {
         Ok(_) => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
         Err(error) => Err(Error::integrity(error.to_string())),
     })?;
-    let pins = Pins::read(&runs::snapshot(&*store, &row.pins, "what it is pinned to")?)?;
-    let text = runs::snapshot(&*store, &pins.graph_text, "the graph")?;
+    let pins = Pins::read(&restore::snapshot(&*store, &row.pins, "what it is pinned to")?)?;
+    let text = restore::snapshot(&*store, &pins.graph_text, "the graph")?;
     let unreadable = |error: String| {
         Error::integrity(format!("the graph that run {} keeps cannot be read: {error}", row.run_id))
     };

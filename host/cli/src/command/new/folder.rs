@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use graph_host::error::{Error, Result};
+use graph_runtime::error::{Error, Result};
 
 /// Checks a name that becomes a folder, an item id's last segment and a crate's name.
 pub(super) fn check_name(name: &str) -> Result<(), String> {

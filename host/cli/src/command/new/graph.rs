@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, styled};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::{Error, Result};
 use serde_json::json;
 
 use super::folder;

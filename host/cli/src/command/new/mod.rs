@@ -6,8 +6,8 @@ mod node;
 
 use clap::Subcommand;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
 
 /// Begin a graph or a node in a folder of its own
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,9 @@
 //! What a run goes on with although it was begun with something else, as `runs show` and `runs history` tell it.
 
+use graph_core::diagnostic::printable;
 use graph_core::record::Accepted;
-use graph_host::error::Result;
-use graph_host::output::{self, Output, printable, styled};
+use graph_host::terminal::output::{self, Output, styled};
+use graph_runtime::error::Result;
 use serde_json::{Value, json};
 
 use super::row::time;

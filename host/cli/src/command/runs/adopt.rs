@@ -4,15 +4,15 @@ use std::path::Path;
 
 use graph_core::trust::KeyId;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::output::{self, styled};
-use graph_host::project;
-use graph_host::report::counted;
-use graph_host::runs;
-use graph_host::state::OwnState;
-use graph_host::stores::{self, Stores};
-use graph_store::RunFilter;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report::counted;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::RunFilter;
+use graph_runtime::project;
+use graph_runtime::project::state::OwnState;
+use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::run::restore;
 use serde_json::json;
 
 /// Go on with the state of a project that you have moved or copied here yourself
@@ -27,7 +27,7 @@ pub(super) fn run(_: &Args, project: &Path, context: &Context) -> Result<Exit> {
     let folder = project::shown(&project.join(project::MARK).join("state"));
     // What cannot be read is not taken over.
     let (own, others) = count(project, context)?;
-    let adopted = OwnState::adopt(project, &context.home)?;
+    let adopted = OwnState::adopt(project, &context.host.home)?;
     let document = json!({ "folder": folder, "adopted": adopted, "own_runs": own, "other_runs": others });
     context.output.show(&document, || {
         if adopted {
@@ -53,10 +53,10 @@ pub(super) fn run(_: &Args, project: &Path, context: &Context) -> Result<Exit> {
 fn count(project: &Path, context: &Context) -> Result<(u64, u64)> {
     let (mut own, mut others) = (0, 0);
     if stores::any(project)? {
-        runs::bring_up_to_date(project)?;
-        let identities = context.home.verifying_identities()?;
+        restore::bring_up_to_date(project)?;
+        let identities = context.host.home.verifying_identities()?;
         let keys: Vec<KeyId> = identities.iter().map(graph_core::trust::VerifyingKey::id).collect();
-        Stores::to_read(project, &context.home)?.each(&RunFilter::default(), |_, row| {
+        Stores::to_read(project, &context.host.home)?.each(&RunFilter::default(), |_, row| {
             if keys.contains(&row.key) {
                 own += 1;
             } else {

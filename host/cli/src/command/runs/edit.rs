@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use graph_core::walker::Edit;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::inputs;
-use graph_host::stores::{self, Stores};
-use graph_store::CheckpointStore;
+use graph_host::terminal::inputs;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::project::stores::{self, Stores};
 use serde_json::{Map, Value};
 
 /// Writes from the command line
@@ -39,9 +39,9 @@ pub(super) fn open(
     name: &str,
     context: &Context,
 ) -> Result<(Arc<dyn CheckpointStore>, String)> {
-    let (kind, store, row) = Stores::to_read(project, &context.home)?.find(name)?;
+    let (kind, store, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
     drop(store);
-    Ok((stores::open(project, kind, &context.home, context.output)?, row.run_id))
+    Ok((stores::open(project, kind, &context.host)?, row.run_id))
 }
 
 fn read_values(text: &str) -> Result<Map<String, Value>> {

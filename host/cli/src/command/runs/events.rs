@@ -1,13 +1,14 @@
 //! `graph-host runs events`.
 
+use crate::command::args;
 use std::sync::Arc;
 use std::time::Duration;
 
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::stream::{Kinds, Namespaces, Reader, StreamKind};
-use graph_store::{CheckpointStore, Holder, RunRow};
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::history::events::{Kinds, Namespaces, Reader, StreamKind};
 
 use crate::command::number;
 
@@ -26,10 +27,10 @@ pub(super) struct Args {
     #[arg(long)]
     follow: bool,
     /// Only these, several with commas; without it, everything
-    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
     /// Whether what happens in graphs inside the graph is told, too
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all")]
     namespaces: Namespaces,
 }
 
@@ -48,13 +49,13 @@ pub(super) fn run(
         .help("give the offset of the last line that was read, or wait for more with --follow"));
     }
     // What another host has signed cannot be checked here; it can be shown.
-    let key = context.home.verifying_identity(row.key)?;
+    let key = context.host.home.verifying_identity(row.key)?;
     let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
     let mut reader = Reader::new(Arc::clone(store), &row.run_id, key, kinds, args.after);
     loop {
         // Asked before reading: what a run has written up to its stop is read after it.
         let stopped = !args.follow || store.holder(&row.run_id)? == Holder::Nobody;
-        reader.read(|line| context.output.raw_line(line))?;
+        reader.read(|line| context.output.json_line(line))?;
         if stopped {
             return Ok(Exit::Ok);
         }

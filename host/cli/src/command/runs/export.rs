@@ -4,14 +4,15 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use graph_host::archive;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::home::is_stream;
-use graph_host::stores::Stores;
-use graph_host::{project, report};
-use graph_store::Holder;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::run_report;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::Holder;
+use graph_runtime::history::archive;
+use graph_runtime::project;
+use graph_runtime::project::stores::Stores;
+use graph_runtime::project::user_home::is_stream;
 use serde_json::json;
 
 /// Write a whole run to a file, to be checked or kept elsewhere
@@ -28,19 +29,19 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let (_, store, row) = Stores::to_read(project, &context.home)?.find(&args.run)?;
+    let (_, store, row) = Stores::to_read(project, &context.host.home)?.find(&args.run)?;
     let row = store.run(&row.run_id)?.unwrap_or(row);
     let run = &row.run_id;
     if store.holder(run)? != Holder::Nobody {
         return Err(Error::storage(format!("run {run} goes on: wait until it has stopped, or stop it")));
     }
     // What another host has signed is checked by whoever imports it.
-    if let Some(key) = context.home.verifying_identity(row.key)? {
-        graph_host::audit::audit(&*store, &row, &key, None)?;
+    if let Some(key) = context.host.home.verifying_identity(row.key)? {
+        graph_runtime::history::verify::audit(&*store, &row, &key, None)?;
     }
     // The file is signed where the key that signed the run is still there.
-    let own = context.home.signing_identity(row.key).ok().flatten();
-    let identity = own.map_or_else(|| context.home.identity(), Ok)?;
+    let own = context.host.home.signing_identity(row.key).ok().flatten();
+    let identity = own.map_or_else(|| context.host.home.identity(), Ok)?;
     let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") else {
         if context.output.is_json() {
             return Err(Error::usage("with --json the run has to go to a file: --output FILE"));
@@ -59,7 +60,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         context.output.note(format_args!(
             "wrote run {run} to {}: {}",
             project::shown(path),
-            report::counted(records, "record")
+            run_report::counted(records, "record")
         ));
         return Ok(Exit::Ok);
     }
@@ -88,7 +89,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         context.output.line(format_args!(
             "wrote run {run} to {}: {}, {bytes} bytes, signed by {}",
             project::shown(path),
-            report::counted(records, "record"),
+            run_report::counted(records, "record"),
             row.key.short()
         ))?;
     }

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::record::Place;
-use graph_host::checkpoints;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::keys::signing_key;
-use graph_host::output::{self, styled};
-use graph_host::report;
-use graph_host::travel::{self, parse_place};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::key_pairs::signing_key;
+use graph_runtime::run::edit_and_fork::{self, parse_place};
 use serde_json::{Value, json};
 
 use super::edit::{EditArgs, open};
@@ -30,7 +31,7 @@ pub(super) struct Args {
     #[command(flatten)]
     edit: EditArgs,
     /// The new run's id
-    #[arg(long, value_name = "ID", value_parser = graph_host::run_id::check)]
+    #[arg(long, value_name = "ID", value_parser = graph_runtime::run::run_id::check)]
     run_id: Option<String>,
     /// Let it go on at once
     #[arg(long)]
@@ -76,11 +77,11 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
     let edit = args.edit.read()?;
     if let Some(key) = args.sign_with.as_deref().filter(|_| args.go) {
         // Before there is a fork.
-        signing_key(&context.home, key)?;
+        signing_key(&context.host.home, key)?;
     }
     let (store, run) = open(project, &args.run, context)?;
     let place = args.at.unwrap_or(Place::Newest);
-    let done = travel::fork(&run, Arc::clone(&store), place, edit, args.run_id, context).await?;
+    let done = edit_and_fork::fork(&run, Arc::clone(&store), place, edit, args.run_id, &context.host).await?;
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
     let told =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
@@ -105,11 +106,10 @@ async fn carry_out(args: Args, project: &Path, context: &Context) -> Result<Exit
             error.help(kept.trim().to_owned())
         });
     }
-    let code = if args.go { report::exit(&done.summary) } else { Exit::Ok };
+    let code = if args.go { run_report::exit(&done.summary) } else { Exit::Ok };
     if context.output.is_json() {
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
-        let mut document =
-            report::RunDocument::of(&done.run, &done.graph, &done.summary, visited).to_value()?;
+        let mut document = RunDocument::of(&done.run, &done.graph, &done.summary, visited).to_value()?;
         if let Value::Object(document) = &mut document {
             document.insert("forked_from".to_owned(), json!({ "run_id": origin, "checkpoint": sequence }));
         }

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use graph_core::diagnostic::one_line;
+use graph_core::diagnostic::printable;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::gc::{Cached, Policy, Report, collect};
-use graph_host::output::printable;
-use graph_host::report::{counted, one_line};
-use graph_host::runs;
-use graph_host::state::{self, OwnState};
-use graph_store::FileStore;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::run_report::counted;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::FileStore;
+use graph_runtime::history::gc::{Cached, Policy, Report, collect};
+use graph_runtime::project::state::{self, OwnState};
+use graph_runtime::run::restore;
 
 use super::span::parse_span;
 
@@ -65,10 +66,10 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
     let is_there = state::database(project)?.exists();
     if !is_there && !files.exists() {
-        drop(runs::open_to_read(project, &context.home)?);
+        drop(restore::open_to_read(project, &context.host.home)?);
     }
-    let own = OwnState::open(project, &context.home)?;
-    let database = is_there.then(|| runs::open(&own)).transpose()?;
+    let own = OwnState::open(project, &context.host.home)?;
+    let database = is_there.then(|| restore::open(&own)).transpose()?;
     let policy = Policy {
         older_than: args.older_than,
         keep: args.keep,
@@ -79,7 +80,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     };
     let mut report = Report { dry_run: args.dry_run, ..Report::default() };
     if let Some(store) = database {
-        report.add(collect(&*store, project, policy, &context.home)?);
+        report.add(collect(&*store, project, policy, &context.host.home)?);
         if report.bytes > 0
             && let Err(error) = store.compact()
         {
@@ -87,7 +88,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         }
     }
     if files.exists() {
-        report.add(collect(&files, project, policy, &context.home)?);
+        report.add(collect(&files, project, policy, &context.host.home)?);
     }
     for refused in &report.refused {
         context.output.warn(printable(refused));

@@ -1,19 +1,21 @@
 //! `graph-host runs history`.
 
+use graph_host::terminal::exit;
+use graph_host::terminal::output::error_document;
 use std::collections::VecDeque;
 
 use comfy_table::{ColumnConstraint, Width};
 use graph_core::digest::Digest;
 use graph_core::record::{Accepted, Checkpoint, Record, SignedRecord, Source};
 use graph_core::trust::VerifyingKey;
-use graph_host::checkpoints::{self, Line};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::json_document::Document;
-use graph_host::report;
-use graph_host::runs;
-use graph_store::CheckpointStore;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::json_document::Document;
+use graph_host::terminal::run_report;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::checkpoints::{self, Line};
+use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
 use super::row::time;
@@ -27,9 +29,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let row = runs::find(store, &args.run)?;
+    let row = restore::find(store, &args.run)?;
     // What another host has signed cannot be checked here; it can be shown.
-    let key = context.home.verifying_identity(row.key)?;
+    let key = context.host.home.verifying_identity(row.key)?;
     let found = intact(store, &row.run_id, key.as_ref());
     // Where it does not hold together, every checkpoint is looked at by itself: what is before the damage is shown all the same.
     let (found, read) = if let Ok(found) = found {
@@ -61,7 +63,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             ("accepted".to_owned(), accepted::document(&accepted)),
         ]);
         if let Some(damage) = &damage {
-            members.insert("error".to_owned(), damage.to_json()["error"].clone());
+            members.insert("error".to_owned(), error_document(damage)["error"].clone());
         }
         let document = Document::new(members).with_list("checkpoints", |give| {
             pages(store, run, found.newest, damage.is_some(), |page| {
@@ -69,7 +71,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             })
         });
         context.output.document_in_pieces(document)?;
-        return Ok(damage.map_or(Exit::Ok, |damage| damage.exit()));
+        return Ok(damage.map_or(Exit::Ok, |damage| exit::of(&damage)));
     }
     if found.newest.is_none() {
         context.output.note("the run was cut short before its first checkpoint");
@@ -107,17 +109,17 @@ fn one_by_one(
 ) -> Result<()> {
     match key {
         Some(key) => {
-            let (mut verifier, _) = runs::verifier(store, run, "", *key)?;
-            runs::each_with_values(store, run, "", |record| {
+            let (mut verifier, _) = restore::verifier(store, run, "", *key)?;
+            restore::each_with_values(store, run, "", |record| {
                 let checkpoint = verifier
                     .checkpoint(record)
-                    .map_err(|error| runs::broken(run, record.sequence, &error))?;
+                    .map_err(|error| restore::broken(run, record.sequence, &error))?;
                 found.take(&checkpoint, record.digest);
                 Ok(())
             })
         }
         // What another host has signed cannot be checked here; it can be shown.
-        None => runs::each_checkpoint(store, run, "", |record| {
+        None => restore::each_checkpoint(store, run, "", |record| {
             found.take(&decode(record)?, record.digest);
             Ok(())
         }),
@@ -162,7 +164,7 @@ impl Found {
 }
 
 fn decode(record: &SignedRecord) -> Result<Checkpoint> {
-    match runs::open_record(record, None)? {
+    match restore::open_record(record, None)? {
         Record::Checkpoint(checkpoint) => Ok(*checkpoint),
         _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
     }
@@ -199,14 +201,14 @@ fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; COLUMNS.len()] {
     let next: Vec<_> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
     let next = match &checkpoint.end {
         Some(end) => format!("({})", end.status.as_str().replace('_', " ")),
-        None => report::nodes(&next),
+        None => run_report::nodes(&next),
     };
     [
         checkpoint.sequence.to_string(),
         checkpoint.step.to_string(),
         made_by(&checkpoint.source),
         time(checkpoint.at),
-        report::nodes(nodes(checkpoint)),
+        run_report::nodes(nodes(checkpoint)),
         next,
         digest.short(),
     ]
@@ -247,9 +249,11 @@ pub(super) fn made_by(source: &Source) -> String {
         Source::Update { as_node, restored, .. } => {
             let as_node = as_node.as_ref().map(|node| format!(" as {node}")).unwrap_or_default();
             let restored = restored.map(|place| format!(", back to {}", place.sequence)).unwrap_or_default();
-            report::one_line(&format!("update{as_node}{restored}"), 60)
+            graph_core::diagnostic::one_line(&format!("update{as_node}{restored}"), 60)
         }
-        Source::Fork { run, of } => report::one_line(&format!("fork of {run} {}", of.sequence), 60),
+        Source::Fork { run, of } => {
+            graph_core::diagnostic::one_line(&format!("fork of {run} {}", of.sequence), 60)
+        }
     }
 }
 

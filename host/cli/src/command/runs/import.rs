@@ -1,18 +1,20 @@
 //! `graph-host runs import`.
 
+use crate::command::args;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use graph_host::archive;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, styled};
-use graph_host::state::OwnState;
-use graph_host::stores::{self, StoreKind, Stores};
-use graph_host::{report, runs};
-use graph_store::FileStore;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::FileStore;
+use graph_runtime::history::archive;
+use graph_runtime::project::state::OwnState;
+use graph_runtime::project::stores::{self, StoreKind, Stores};
+use graph_runtime::run::restore;
 use serde_json::json;
 
 use super::verify::read_key;
@@ -30,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Where the run is to be kept
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = args::store(), default_value = "sqlite")]
     store: StoreKind,
 }
 
@@ -45,25 +47,27 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         Box::new(BufReader::new(open.map_err(|error| Error::read("the file", &args.file, &error))?))
     };
     let archive = archive::read(&mut *file, given).map_err(|error| error.within(&args.file))?;
-    OwnState::check(project, &context.home)?;
+    OwnState::check(project, &context.host.home)?;
     // An id is taken, whichever store has it.
     if stores::any(project)?
-        && let Ok((_, _, row)) = Stores::to_read(project, &context.home)?.find(&archive.row().run_id)
+        && let Ok((_, _, row)) = Stores::to_read(project, &context.host.home)?.find(&archive.row().run_id)
         && row.run_id == archive.row().run_id
     {
         return Err(Error::usage(format!("there is a run {} here already", row.run_id))
             .help("an imported run keeps its id: import it into another project, with --project"));
     }
     match args.store {
-        StoreKind::Sqlite => archive.store(&*runs::open(&OwnState::open(project, &context.home)?)?)?,
+        StoreKind::Sqlite => {
+            archive.store(&*restore::open(&OwnState::open(project, &context.host.home)?)?)?
+        }
         StoreKind::File => {
-            archive.store(&FileStore::at(&OwnState::open(project, &context.home)?.files()?))?;
+            archive.store(&FileStore::at(&OwnState::open(project, &context.host.home)?.files()?))?;
         }
         StoreKind::Memory => {
             return Err(Error::usage("a run cannot be imported to nowhere: --store sqlite or file"));
         }
     }
-    let own = context.home.verifying_identity(archive.key.id())?.is_some();
+    let own = context.host.home.verifying_identity(archive.key.id())?.is_some();
     let row = archive.row();
     let standing = match (own, archive.carried) {
         (true, _) => "own",
@@ -92,7 +96,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         "{} imported run {}: {}, signed by {}, {whose}",
         styled(output::GOOD, "✓"),
         row.run_id,
-        report::counted(archive.audit.checkpoints, "checkpoint"),
+        run_report::counted(archive.audit.checkpoints, "checkpoint"),
         archive.key.id().short()
     ))?;
     if standing == "carried" {

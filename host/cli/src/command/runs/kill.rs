@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use graph_host::context::Context;
-use graph_host::driver::Control;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::graph_driver::Control;
 
 use super::stop::{self, Waiting};
 

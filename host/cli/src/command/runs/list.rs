@@ -2,16 +2,18 @@
 
 use std::cell::RefCell;
 
+use graph_core::diagnostic::one_line;
+use graph_core::diagnostic::printable;
 use graph_core::record::Status;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::json_document::Document;
-use graph_host::output::{Output, printable};
-use graph_host::report::{one_line, short_number};
-use graph_host::runs;
-use graph_host::stores::Stores;
-use graph_store::{CheckpointStore, RunFilter, RunRow, StorageError};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::json_document::Document;
+use graph_host::terminal::output::Output;
+use graph_host::terminal::run_report::short_number;
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::{CheckpointStore, RunFilter, RunRow, StorageError};
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
 use serde_json::Map;
 
 use super::row::{row_json, shown_status, time};
@@ -60,7 +62,7 @@ pub(super) fn run(args: Args, stores: &Stores, context: &Context) -> Result<Exit
             .with_list("runs", |give| {
                 let refused = stores.each_readable(&filter, |store, row| {
                     let Some(mut row) = store.run(&row.run_id)? else { return Ok(()) };
-                    runs::catch_up(store, &mut row)?;
+                    restore::catch_up(store, &mut row)?;
                     give(&row_json(&row))
                 })?;
                 *unreadable.borrow_mut() = refused;
@@ -74,7 +76,7 @@ pub(super) fn run(args: Args, stores: &Stores, context: &Context) -> Result<Exit
     }
     let mut shown = Shown { table: None, rows: 0, has_header: true };
     let refused = stores.each_readable(&filter, |store, mut row| {
-        runs::catch_up(store, &mut row)?;
+        restore::catch_up(store, &mut row)?;
         shown.add(store, &row, context.output)
     })?;
     shown.print(context.output)?;

@@ -25,6 +25,7 @@ mod verify;
 mod wait;
 mod watch;
 
+use graph_host::context::named_project;
 use std::path::PathBuf;
 
 pub(super) use span::parse_span;
@@ -32,10 +33,9 @@ pub(super) use verify::read_key;
 
 use clap::Subcommand;
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::project;
-use graph_host::stores::Stores;
+use graph_host::terminal::exit::Exit;
+use graph_runtime::error::Result;
+use graph_runtime::project::stores::Stores;
 
 /// Look at runs, wait for them, stop them, edit them, fork them
 #[derive(Debug, clap::Args)]
@@ -79,27 +79,28 @@ impl Args {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let project = project::named(args.project.as_deref())?;
-    let stores = || Stores::to_read(&project, &context.home);
+    let project = named_project(args.project.as_deref())?;
+    let project = project.folder();
+    let stores = || Stores::to_read(project, &context.host.home);
     match args.action {
         Action::List(args) => list::run(args, &stores()?, context),
         Action::Show(args) => show::run(&args, &*stores()?.find(&args.run)?.1, context),
         Action::History(args) => history::run(&args, &*stores()?.find(&args.run)?.1, context),
         Action::State(args) => state::run(&args, &*stores()?.find(&args.run)?.1, context),
-        Action::Update(args) => update::run(args, &project, context),
-        Action::Fork(args) => fork::run(args, &project, context),
+        Action::Update(args) => update::run(args, project, context),
+        Action::Fork(args) => fork::run(args, project, context),
         Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),
         Action::Events(args) => {
             let (_, store, row) = stores()?.find(&args.run)?;
             events::run(&args, &store, &row, context)
         }
-        Action::Watch(args) => watch::run(&args, &project, context),
-        Action::Wait(args) => wait::run(&args, &project, context),
-        Action::Cancel(args) => cancel::run(&args, &project, context),
-        Action::Kill(args) => kill::run(&args, &project, context),
-        Action::Export(args) => export::run(&args, &project, context),
-        Action::Import(args) => import::run(&args, &project, context),
-        Action::Gc(args) => gc::run(&args, &project, context),
-        Action::Adopt(args) => adopt::run(&args, &project, context),
+        Action::Watch(args) => watch::run(&args, project, context),
+        Action::Wait(args) => wait::run(&args, project, context),
+        Action::Cancel(args) => cancel::run(&args, project, context),
+        Action::Kill(args) => kill::run(&args, project, context),
+        Action::Export(args) => export::run(&args, project, context),
+        Action::Import(args) => import::run(&args, project, context),
+        Action::Gc(args) => gc::run(&args, project, context),
+        Action::Adopt(args) => adopt::run(&args, project, context),
     }
 }

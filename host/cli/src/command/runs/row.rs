@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
-use graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Map, Value, json};
 
 /// The status, and that a run that says `running` is held by nobody.

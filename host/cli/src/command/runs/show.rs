@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use graph_core::diagnostic::one_line;
+use graph_core::diagnostic::printable;
 use graph_core::limits::HostUse;
 use graph_core::record::{Checkpoint, Source};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::json_document::Document;
-use graph_host::output::{self, Output, printable, styled};
-use graph_host::report::{self, one_line, short_number, short_span, step_line};
-use graph_host::runs;
-use graph_store::{CheckpointStore, Holder, RunRow};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::json_document::Document;
+use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::run_report::{self, short_number, short_span, step_line};
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
 use super::accepted;
@@ -28,11 +31,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let mut row = runs::find(store, &args.run)?;
+    let mut row = restore::find(store, &args.run)?;
     if context.output.is_json() {
         row = store.run(&row.run_id)?.unwrap_or(row);
     }
-    runs::catch_up(store, &mut row)?;
+    restore::catch_up(store, &mut row)?;
     let told = story::of(store, &row, context)?;
     let children = tree::read(store, &row, told.key())?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
@@ -61,17 +64,17 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     }
     let below = tree::open(&children);
     for interrupt in interrupts.iter().chain(&below) {
-        context.output.line(graph_host::answers::question(interrupt))?;
+        context.output.line(graph_host::terminal::prompt::question(interrupt))?;
     }
     if let Some(error) = status.and_then(|status| status.error.as_ref()) {
-        context.output.line(report::error_line(error))?;
+        context.output.line(run_report::error_line(error))?;
     }
     if let Some(trouble) = &told.trouble {
         context.output.line(format_args!("{} {}", styled(output::BAD, "unreadable:"), printable(trouble)))?;
     } else if !row.status.is_end() {
         let mut summary = told.summary(store, &row)?;
         summary.interrupts.extend(below);
-        if let Some(command) = report::resume_command(&row.run_id, &summary) {
+        if let Some(command) = run_report::resume_command(&row.run_id, &summary) {
             context.output.line(format_args!("{} {command}", styled(output::DIM, "go on with:")))?;
         }
     }
@@ -116,7 +119,7 @@ fn document(
             summary.interrupts.extend(tree::open(children));
             // The nodes visited are read while they are printed.
             let visited = Box::new(|_: &mut dyn FnMut(&str) -> Result<()>| Ok(()));
-            let as_run = report::RunDocument::of(&row.run_id, &row.graph_id, &summary, visited);
+            let as_run = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited);
             if let Value::Object(as_run) = as_run.to_value()? {
                 document.extend(as_run);
             }
@@ -178,13 +181,13 @@ fn print_steps(store: &dyn CheckpointStore, told: &Story, out: Output) -> Result
         );
         fuel = step.fuel;
         out.line(line)?;
-        for line in step.hooked.iter().filter_map(report::hook_line) {
+        for line in step.hooked.iter().filter_map(run_report::hook_line) {
             out.line(line)?;
         }
         for task in &step.tasks {
             if let Some(hit) = &task.cached {
                 let from = format!("as task {} of run {} at {}", hit.task, hit.run, time(hit.at));
-                out.line(report::cached_line(&task.node, &from))?;
+                out.line(run_report::cached_line(&task.node, &from))?;
             }
             if let Some(failure) = &task.failure {
                 out.line(format_args!(
@@ -235,7 +238,8 @@ fn print(
     ))?;
     let HostUse { calls, bytes, .. } = told.host();
     if calls > 0 {
-        let told = format!("{} of the world, {} bytes", report::counted(calls, "call"), short_number(bytes));
+        let told =
+            format!("{} of the world, {} bytes", run_report::counted(calls, "call"), short_number(bytes));
         out.line(styled(output::DIM, told))?;
     }
     if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {
@@ -244,7 +248,7 @@ fn print(
     if let Some(begins) = &told.begins {
         out.line(styled(
             output::DIM,
-            format_args!("{} before this were removed", report::counted(begins.removed, "checkpoint")),
+            format_args!("{} before this were removed", run_report::counted(begins.removed, "checkpoint")),
         ))?;
     }
     print_steps(store, told, out)?;
@@ -260,7 +264,7 @@ fn print(
             out.line(usage.line(node))?;
         }
     }
-    for line in told.hooked().iter().filter_map(report::hook_line) {
+    for line in told.hooked().iter().filter_map(run_report::hook_line) {
         out.line(line)?;
     }
     if !state.is_empty() {
@@ -271,10 +275,10 @@ fn print(
     }
     if let Some(end) = told.newest.as_ref().and_then(|newest| newest.end.as_ref()) {
         out.line(styled(output::BOLD, "output"))?;
-        out.line(report::pretty(&end.output.0))?;
+        out.line(run_report::pretty(&end.output.0))?;
     }
     if !next.is_empty() {
-        out.line(format_args!("{} {}", styled(output::BOLD, "next"), report::nodes(next)))?;
+        out.line(format_args!("{} {}", styled(output::BOLD, "next"), run_report::nodes(next)))?;
     }
     Ok(())
 }

@@ -1,16 +1,19 @@
 //! `graph-host runs state`.
 
+use graph_core::diagnostic::one_line;
+use graph_core::diagnostic::printable;
 use graph_core::record::Place;
-use graph_host::checkpoints::{self, Line};
 use graph_host::context::Context;
-use graph_host::error::Result;
-use graph_host::exit::Exit;
-use graph_host::json_document::Document;
-use graph_host::output::{self, printable, styled};
-use graph_host::report::{self, one_line};
-use graph_host::travel::{inputs, parse_place};
-use graph_host::{resume, runs};
-use graph_store::CheckpointStore;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::json_document::Document;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report::{self};
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::checkpoints::{self, Line};
+use graph_runtime::run::edit_and_fork::{inputs, parse_place};
+use graph_runtime::run::restore;
+use graph_runtime::run::resume;
 use serde_json::{Map, Value, json};
 
 use super::history::{made_by, nodes, origin};
@@ -28,11 +31,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let row = runs::find(store, &args.run)?;
-    let key = resume::own_key(&row, context)?.verifying_key();
+    let row = restore::find(store, &args.run)?;
+    let key = resume::own_key(&row, &context.host)?.verifying_key();
     let place = args.at.as_ref().unwrap_or(&Place::Newest);
-    let mut restored = runs::restore_at(store, &row.run_id, key, place)?;
-    let state = runs::take_state(&mut restored)?;
+    let mut restored = restore::restore_at(store, &row.run_id, key, place)?;
+    let state = restore::take_state(&mut restored)?;
     let checkpoint = &restored.checkpoint;
     let next: Vec<_> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
     let out = context.output;
@@ -94,14 +97,14 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             "{} {}: {} arrived",
             styled(output::BOLD, "barrier"),
             printable(barrier),
-            report::nodes(arrived)
+            run_report::nodes(arrived)
         ))?;
     }
     match &checkpoint.end {
         Some(end) => {
             out.line(format_args!("{} {}", styled(output::BOLD, "ended by"), end.ended_by.as_str()))?;
         }
-        None => out.line(format_args!("{} {}", styled(output::BOLD, "next"), report::nodes(&next)))?,
+        None => out.line(format_args!("{} {}", styled(output::BOLD, "next"), run_report::nodes(&next)))?,
     }
     Ok(Exit::Ok)
 }

@@ -1,5 +1,6 @@
 //! Stopping a run from outside, for `runs cancel` and `runs kill`.
 
+use graph_runtime::error::Kind;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -7,14 +8,16 @@ use std::time::{Duration, Instant};
 
 use graph_core::record::Status;
 use graph_host::context::Context;
-use graph_host::driver::Control;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, styled};
-use graph_host::stores::{self, Stores};
-use graph_host::thread::{GRACE, Thread};
-use graph_host::{idle, resume, runs};
-use graph_store::{CheckpointStore, Holder, Owner, RunRow};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_driver::Control;
+use graph_runtime::graph_store::{CheckpointStore, Holder, Owner, RunRow};
+use graph_runtime::project::run_folder::{GRACE, Thread};
+use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::run::restore;
+use graph_runtime::run::resume;
+use graph_runtime::run::stop_unheld;
 use serde_json::json;
 
 use super::span::parse_span;
@@ -55,9 +58,9 @@ pub(super) fn stop(
     context: &Context,
 ) -> Result<Exit> {
     // Nothing is made where there is no such run.
-    let (kind, found, row) = Stores::to_read(project, &context.home)?.find(name)?;
+    let (kind, found, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
     drop(found);
-    let store = stores::open(project, kind, &context.home, context.output)?;
+    let store = stores::open(project, kind, &context.host)?;
     if row.status.is_end() {
         return Err(resume::finished(&row));
     }
@@ -78,14 +81,14 @@ pub(super) fn stop(
 
 /// Marks a run that nobody runs.
 fn mark(store: &Arc<dyn CheckpointStore>, run: &str, wish: Control, context: &Context) -> Result<Outcome> {
-    let row = runs::find(&**store, run)?;
+    let row = restore::find(&**store, run)?;
     if !matches!(row.status, Status::Running | Status::Interrupted) {
         let message = format!("run {run} is not running: its status is {}", shown(row.status));
-        return Err(Error::new(Exit::Usage, "not_running", message)
+        return Err(Error::new(Kind::Usage, "not_running", message)
             .help(format!("nothing is to be stopped; go on with: graph-host resume {run}")));
     }
-    context.block_on(idle::stop(run, wish, Arc::clone(store), context))??;
-    Ok(Outcome { row: runs::find(&**store, run)?, marked: true, ended: None, stopped: true })
+    context.block_on(stop_unheld::stop(run, wish, Arc::clone(store), &context.host))??;
+    Ok(Outcome { row: restore::find(&**store, run)?, marked: true, ended: None, stopped: true })
 }
 
 /// Waits until whoever holds the run has given it back.
@@ -113,7 +116,7 @@ fn await_stop(
         let patience = ended.map_or(began.elapsed() < timeout, |(_, at)| at.elapsed() < END);
         if !patience {
             let error = Error::new(
-                Exit::TimedOut,
+                Kind::TimedOut,
                 "timed_out",
                 format!(
                     "run {run} has been asked to stop and has not stopped within {} s",
@@ -131,7 +134,7 @@ fn await_stop(
     }
     // The process was gone before it could see it, or could not take it away.
     thread.take_back(wish);
-    let now = runs::find(&**store, run)?;
+    let now = restore::find(&**store, run)?;
     let ended = ended.map(|(pid, _)| pid);
     if now.status == Status::Running {
         return Ok(Outcome { ended, ..mark(store, run, wish, context)? });
@@ -152,7 +155,7 @@ fn end_process(store: &dyn CheckpointStore, run: &str, holder: &Holder) -> Resul
     if store.holder(run)? != *holder {
         return refuse("another process has taken the run meanwhile".to_owned());
     }
-    if owner.host != runs::this_process().host {
+    if owner.host != restore::this_process().host {
         return refuse(format!("it is {owner}"));
     }
     if !store.lock_file(run).is_some_and(|lock| has_lock(owner, &lock)) {

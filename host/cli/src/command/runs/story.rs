@@ -1,5 +1,6 @@
 //! A run as its records tell it.
 
+use graph_runtime::error::Kind;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -11,12 +12,11 @@ use graph_core::record::{
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::{CheckpointRef, Summary};
-use graph_host::checkpoints::{self, Line, Way};
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::runs;
-use graph_store::{CheckpointStore, RunRow};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{CheckpointStore, RunRow};
+use graph_runtime::history::checkpoints::{self, Line, Way};
+use graph_runtime::run::restore;
 use serde_json::{Map, Value};
 
 use super::usage::Usages;
@@ -119,7 +119,7 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
         read => {
             steps = Steps::default();
             let mut newest = None;
-            let one_by_one = runs::each_checkpoint(store, &row.run_id, "", |record| {
+            let one_by_one = restore::each_checkpoint(store, &row.run_id, "", |record| {
                 steps.take(&checkpoint(record, told.key.as_ref())?);
                 newest = Some(record.clone());
                 Ok(())
@@ -136,10 +136,10 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
 }
 
 fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
-    let key = context.home.verifying_identity(row.key)?;
+    let key = context.host.home.verifying_identity(row.key)?;
     let (begins, trouble) = match checkpoints::begins(store, &row.run_id, "", key.as_ref()) {
         Ok(begins) => (begins, None),
-        Err(error) if error.exit() == Exit::Integrity => (None, Some(error.message().to_owned())),
+        Err(error) if error.kind() == Kind::Integrity => (None, Some(error.message().to_owned())),
         Err(error) => return Err(error),
     };
     Ok(Story {
@@ -194,7 +194,7 @@ fn went_back(checkpoint: &Checkpoint) -> Option<(u64, u64)> {
 }
 
 fn checkpoint(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Checkpoint> {
-    match runs::open_record(record, key)? {
+    match restore::open_record(record, key)? {
         Record::Checkpoint(checkpoint) => Ok(*checkpoint),
         _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
     }
@@ -206,8 +206,8 @@ pub(super) fn newest_status(
     row: &RunRow,
     key: Option<&VerifyingKey>,
 ) -> Result<Option<StatusRecord>> {
-    let Some(record) = runs::pending_status(store, &row.run_id, "")? else { return Ok(None) };
-    match runs::open_record(&record, key)? {
+    let Some(record) = restore::pending_status(store, &row.run_id, "")? else { return Ok(None) };
+    match restore::open_record(&record, key)? {
         Record::Status(status) => Ok(Some(status)),
         _ => Ok(None),
     }
@@ -244,8 +244,8 @@ impl Story {
             return Ok(());
         }
         let (pending, trouble, key) = (&mut self.pending, &mut self.trouble, self.key.as_ref());
-        runs::each_pending(store, run, "", |record| {
-            match runs::open_record(&record, key) {
+        restore::each_pending(store, run, "", |record| {
+            match restore::open_record(&record, key) {
                 Ok(record) => pending.take(record),
                 Err(error) => *trouble = Some(error.message().to_owned()),
             }
@@ -327,7 +327,7 @@ impl Story {
 
     /// The state at the newest checkpoint.
     pub(super) fn state(&self, store: &dyn CheckpointStore) -> Result<Map<String, Value>> {
-        let state = self.newest.as_ref().map(|newest| runs::state(store, newest));
+        let state = self.newest.as_ref().map(|newest| restore::state(store, newest));
         state.transpose().map(Option::unwrap_or_default)
     }
 
@@ -336,7 +336,7 @@ impl Story {
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();
         let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
-        let inputs: Value = serde_json::from_str(&runs::snapshot(store, &inputs, "the inputs")?)
+        let inputs: Value = serde_json::from_str(&restore::snapshot(store, &inputs, "the inputs")?)
             .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
         let mut executions = newest.map(|newest| newest.executions.clone()).unwrap_or_default();
         let fuel = self.fuel();

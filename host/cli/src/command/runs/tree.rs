@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::record::{Checkpoint, InterruptRecord, Record, ResultDigest, Status, StatusRecord};
 use graph_core::trust::VerifyingKey;
 use graph_core::walker::is_child_of;
-use graph_host::checkpoints::{self, Line};
-use graph_host::error::Result;
-use graph_host::output::{self, Output, printable, styled};
-use graph_host::pins::Pins;
-use graph_host::report::{counted, short_number};
-use graph_host::runs;
-use graph_store::{CheckpointStore, RunRow};
+use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::run_report::{counted, short_number};
+use graph_runtime::error::Result;
+use graph_runtime::graph_store::{CheckpointStore, RunRow};
+use graph_runtime::history::checkpoints::{self, Line};
+use graph_runtime::run::pins::Pins;
+use graph_runtime::run::restore;
 use serde_json::{Value, json};
 
 /// A child run as its newest records tell it.
@@ -145,7 +146,7 @@ impl ChildRun {
 
 /// The ids of the graphs that a run is pinned to, by digest.
 pub(super) fn graphs(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeMap<Digest, String>> {
-    let pins = Pins::read(&runs::snapshot(store, &row.pins, "what it is pinned to")?)?;
+    let pins = Pins::read(&restore::snapshot(store, &row.pins, "what it is pinned to")?)?;
     Ok(pins.graphs.into_iter().map(|(id, pinned)| (pinned.graph, id)).collect())
 }
 
@@ -173,8 +174,8 @@ fn status(
     namespace: &str,
     key: Option<&VerifyingKey>,
 ) -> Result<Option<StatusRecord>> {
-    let Some(record) = runs::pending_status(store, run, namespace)? else { return Ok(None) };
-    match runs::open_record(&record, key)? {
+    let Some(record) = restore::pending_status(store, run, namespace)? else { return Ok(None) };
+    match restore::open_record(&record, key)? {
         Record::Status(status) => Ok(Some(status)),
         _ => Ok(None),
     }
@@ -219,14 +220,14 @@ impl Nodes {
         namespace: &str,
     ) -> Result<String> {
         if self.read.insert(parent.to_owned()) {
-            runs::each_checkpoint(store, run, parent, |record| {
-                if let Ok(Record::Checkpoint(checkpoint)) = runs::open_record(record, None) {
+            restore::each_checkpoint(store, run, parent, |record| {
+                if let Ok(Record::Checkpoint(checkpoint)) = restore::open_record(record, None) {
                     checkpoint.tasks.into_iter().for_each(|task| self.add(task.task, task.node));
                 }
                 Ok(())
             })?;
-            runs::each_pending(store, run, parent, |record| {
-                match runs::open_record(&record, None) {
+            restore::each_pending(store, run, parent, |record| {
+                match restore::open_record(&record, None) {
                     Ok(Record::Task(task)) => self.add(task.task, task.node),
                     Ok(Record::Status(status)) => {
                         status.tasks.into_iter().for_each(|(task, used)| self.add(task, used.node));

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::record::Place;
-use graph_host::checkpoints;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, styled};
-use graph_host::report::{self, resume_command};
-use graph_host::travel::{self, parse_place};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report::{self, resume_command};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::run::edit_and_fork::{self, parse_place};
 
 use super::edit::{EditArgs, open};
 
@@ -34,10 +35,12 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
     }
     let (store, run) = open(project, &args.run, context)?;
     let edit = edit.unwrap_or_default();
-    let done = context.block_on(travel::update(&run, Arc::clone(&store), edit, args.at, context))??;
+    let done =
+        context.block_on(edit_and_fork::update(&run, Arc::clone(&store), edit, args.at, &context.host))??;
     if context.output.is_json() {
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
-        report::RunDocument::of(&done.run, &done.graph, &done.summary, visited).print(context.output)?;
+        let document = RunDocument::of(&done.run, &done.graph, &done.summary, visited);
+        run_report::print(&document, context.output)?;
         return Ok(Exit::Ok);
     }
     let sequence = done.summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence);
@@ -51,19 +54,19 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
 }
 
 /// What is next, and how to go on.
-pub(super) fn tell(done: &travel::Travelled, context: &Context) -> Result<Exit> {
+pub(super) fn tell(done: &edit_and_fork::Travelled, context: &Context) -> Result<Exit> {
     if !done.summary.next.is_empty() {
         context.output.line(format_args!(
             "{} {}",
             styled(output::BOLD, "next"),
-            report::nodes(&done.summary.next)
+            run_report::nodes(&done.summary.next)
         ))?;
     }
     match resume_command(&done.run, &done.summary) {
         Some(command) => {
             context.output.note(format_args!("{} {command}", styled(output::DIM, "go on with:")));
         }
-        None => context.output.note(report::verdict(&done.summary, None)),
+        None => context.output.note(run_report::verdict(&done.summary, None)),
     }
     Ok(Exit::Ok)
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use graph_core::diagnostic::one_line;
 use graph_core::limits::HostUse;
 use graph_core::record::Checkpoint;
-use graph_host::output::{self, styled};
-use graph_host::report::{counted, one_line, short_number, short_span};
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report::{counted, short_number, short_span};
 use serde::Serialize;
 
 /// What one node has used in the supersteps that have committed.

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use graph_core::trust::VerifyingKey;
-use graph_host::audit::audit;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, styled};
-use graph_host::{project, report, runs, stopped};
-use graph_store::CheckpointStore;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::verify::audit;
+use graph_runtime::project;
+use graph_runtime::run::restore;
+use graph_runtime::run::stop_notes;
 use serde_json::json;
 
 /// Check every signature of a run, and that nothing was changed, added or left out
@@ -23,15 +26,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
-    let row = runs::find(store, &args.run)?;
+    let row = restore::find(store, &args.run)?;
     let key = match &args.key {
         Some(path) => read_key(path)?,
-        None => match context.home.verifying_identity(row.key)? {
+        None => match context.host.home.verifying_identity(row.key)? {
             Some(key) => key,
-            None => context.home.identity()?.verifying_key(),
+            None => context.host.home.identity()?.verifying_key(),
         },
     };
-    let last = stopped::last(&context.home, store, &row.run_id)?;
+    let last = stop_notes::last(&context.host.home, store, &row.run_id)?;
     let found = audit(store, &row, &key, last.as_ref())?;
     let run = &row.run_id;
     if context.output.is_json() {
@@ -58,29 +61,29 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let records = if found.records == 0 {
         String::new()
     } else {
-        format!(" and {}", report::counted(found.records, "record"))
+        format!(" and {}", run_report::counted(found.records, "record"))
     };
     let below = match found.child_runs {
         0 => String::new(),
-        count => format!(" of it and {}", report::counted(count, "child run")),
+        count => format!(" of it and {}", run_report::counted(count, "child run")),
     };
     context.output.line(format_args!(
         "{} run {run} is intact: {}{below}{records}, signed by {}",
         styled(output::GOOD, "✓"),
-        report::counted(found.checkpoints, "checkpoint"),
+        run_report::counted(found.checkpoints, "checkpoint"),
         key.id().short()
     ))?;
     if found.accepted > 0 {
         context.output.line(format_args!(
             "  {} of what it is pinned to, each accepted by its host: graph-host runs history {run}",
-            report::counted(found.accepted, "change")
+            run_report::counted(found.accepted, "change")
         ))?;
     }
     if let Some(begins) = &found.begins {
         context.output.line(format_args!(
             "  its history begins with checkpoint {}: its host removed {} before it at {}",
             begins.first_sequence,
-            report::counted(begins.removed, "checkpoint"),
+            run_report::counted(begins.removed, "checkpoint"),
             begins.at
         ))?;
     }
@@ -89,6 +92,6 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
 
 /// Reads a public key from a file.
 pub(in crate::command) fn read_key(path: &Path) -> Result<VerifyingKey> {
-    let text = graph_host::text_file::read_named_as("the key file", path)?;
+    let text = graph_runtime::project::text_file::read_named_as("the key file", path)?;
     VerifyingKey::parse(&text).map_err(|error| Error::invalid(format!("{}: {error}", project::shown(path))))
 }

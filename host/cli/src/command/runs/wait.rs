@@ -1,17 +1,21 @@
 //! `graph-host runs wait`.
 
+use graph_runtime::error::Kind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use graph_core::diagnostic::printable;
 use graph_core::record::Status;
-use graph_host::checkpoints;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, printable, styled};
-use graph_host::stores::Stores;
-use graph_host::{report, runs};
-use graph_store::{CheckpointStore, Holder, RunRow};
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::run_report;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
 use serde_json::Value;
 
 use super::span::parse_span;
@@ -62,17 +66,17 @@ impl Watch {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let (_, store, mut row) = Stores::to_read(project, &context.home)?.find(&args.run)?;
+    let (_, store, mut row) = Stores::to_read(project, &context.host.home)?.find(&args.run)?;
     let began = Instant::now();
     let mut watch = Watch::default();
     while !watch.has_stopped(&*store, &row)? {
         let left = args.timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(Error::new(Exit::TimedOut, "timed_out", format!("run {} still goes on", row.run_id))
+            return Err(Error::new(Kind::TimedOut, "timed_out", format!("run {} still goes on", row.run_id))
                 .details(serde_json::json!({ "run_id": row.run_id, "status": row.status })));
         }
         std::thread::sleep(PAUSE.min(left.unwrap_or(PAUSE)));
-        row = runs::find(&*store, &row.run_id)?;
+        row = restore::find(&*store, &row.run_id)?;
     }
     outcome(&*store, &row, context)
 }
@@ -89,8 +93,9 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
     let output = context.output;
     if output.is_json() {
         let visited = checkpoints::visited(store, &row.run_id, told.key().copied());
-        report::RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).print(output)?;
-        return Ok(report::exit(&summary));
+        let document = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited);
+        run_report::print(&document, output)?;
+        return Ok(run_report::exit(&summary));
     }
     if summary.status == Status::Running {
         output.note(format_args!(
@@ -99,9 +104,9 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
             row.run_id
         ));
     } else {
-        output.note(report::verdict(&summary, None));
+        output.note(run_report::verdict(&summary, None));
     }
-    for line in report::aftermath(&row.run_id, &summary) {
+    for line in run_report::aftermath(&row.run_id, &summary) {
         output.note(line);
     }
     match summary.output.as_deref() {
@@ -109,7 +114,7 @@ pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Conte
         // What a run comes to stands in its stream.
         Some(_) if output.is_in_lines() => {}
         Some(Value::String(text)) => output.line(printable(text))?,
-        Some(value) => output.line(report::pretty(value))?,
+        Some(value) => output.line(run_report::pretty(value))?,
     }
-    Ok(report::exit(&summary))
+    Ok(run_report::exit(&summary))
 }

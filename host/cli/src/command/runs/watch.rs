@@ -1,17 +1,20 @@
 //! `graph-host runs watch`.
 
+use crate::command::args;
+use graph_host::terminal::history_lines::HistoryLines;
 use std::path::Path;
 use std::sync::Arc;
 
+use graph_core::diagnostic::printable;
 use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
-use graph_host::error::{Error, Result};
-use graph_host::exit::Exit;
-use graph_host::output::{self, printable, styled};
-use graph_host::runs;
-use graph_host::stores::Stores;
-use graph_host::stream::{Kinds, Namespaces, Reader, StreamKind, Told};
-use graph_store::CheckpointStore;
+use graph_host::terminal::exit::Exit;
+use graph_host::terminal::output::{self, styled};
+use graph_runtime::error::{Error, Result};
+use graph_runtime::graph_store::CheckpointStore;
+use graph_runtime::history::events::{Kinds, Namespaces, Reader, StreamKind};
+use graph_runtime::project::stores::Stores;
+use graph_runtime::run::restore;
 
 use super::tree;
 use super::wait::{self, PAUSE, Watch};
@@ -34,10 +37,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "OFFSET", default_value_t = 1, allow_negative_numbers = true, value_parser = number::from_one::<u64>)]
     from: u64,
     /// Print JSON lines, of these alone; several with commas. With --json and without it, everything
-    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    #[arg(long, value_parser = args::stream(), value_name = "KIND", value_delimiter = ',')]
     stream: Vec<StreamKind>,
     /// Whether what happens in graphs inside the graph is shown, too
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    #[arg(long, value_parser = args::namespaces(), value_name = "WHICH", default_value = "all")]
     namespaces: Namespaces,
 }
 
@@ -49,7 +52,7 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit> {
-    let (_, store, mut row) = Stores::to_read(project, &context.home)?.find(&args.run)?;
+    let (_, store, mut row) = Stores::to_read(project, &context.host.home)?.find(&args.run)?;
     let length = store.history_length(&row.run_id)?;
     if args.from > length.saturating_add(1) {
         return Err(Error::usage(format!(
@@ -64,13 +67,13 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         styled(output::DIM, format_args!("run {}", row.run_id)),
     ));
     // What another host has signed cannot be checked here; it can be shown.
-    let key = context.home.verifying_identity(row.key)?;
+    let key = context.host.home.verifying_identity(row.key)?;
     let after = args.from.saturating_sub(1);
     let mut shown = if context.output.is_in_lines() {
         let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
         Shown::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
     } else {
-        let (told, namespaces) = (Told::of(tree::graphs(&*store, &row)?), args.namespaces);
+        let (told, namespaces) = (HistoryLines::of(tree::graphs(&*store, &row)?), args.namespaces);
         Shown::People(Box::new(People { key, told, namespaces, from: after, after: 0 }))
     };
     let mut watch = Watch::default();
@@ -78,14 +81,14 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
         // Looked at before what happened: whoever has stopped writes no more.
         let stopped = watch.has_stopped(&*store, &row)?;
         match &mut shown {
-            Shown::Lines(reader) => reader.read(|line| context.output.raw_line(line))?,
+            Shown::Lines(reader) => reader.read(|line| context.output.json_line(line))?,
             Shown::People(people) => people.more(&*store, &row.run_id, context)?,
         }
         if stopped {
             return wait::outcome(&*store, &row, context);
         }
         std::thread::sleep(PAUSE);
-        row = runs::find(&*store, &row.run_id)?;
+        row = restore::find(&*store, &row.run_id)?;
     }
 }
 
@@ -98,7 +101,7 @@ enum Shown {
 /// What people have been shown of a run.
 struct People {
     key: Option<VerifyingKey>,
-    told: Told,
+    told: HistoryLines,
     namespaces: Namespaces,
     /// Entries up to this number are passed over. They are read: they say what comes later belongs to.
     from: u64,
@@ -113,7 +116,7 @@ impl People {
             let begun = self.after;
             for numbered in &page {
                 let record = &numbered.record;
-                let opened = runs::open_record(record, self.key.as_ref())?;
+                let opened = restore::open_record(record, self.key.as_ref())?;
                 for line in self.told.lines(numbered, &opened, self.from) {
                     if self.namespaces == Namespaces::All || record.namespace.is_empty() {
                         context.output.note(line);

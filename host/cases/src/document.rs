@@ -1,0 +1,461 @@
+//! A case as it is written: a graph, doubles for its items, and a script of operations with what is expected of each.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_core::capability::read_run_limits;
+use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes};
+use graph_core::document::load_hook_list;
+use graph_core::graph::Durability;
+use graph_core::hook::{Hook, HookLayer};
+use graph_core::limits::RunLimits;
+use graph_core::record::Place;
+use graph_core::walker::Edit;
+use graph_core::yaml::{self, Fields, Node, Yaml};
+use serde_json::{Map, Value};
+
+use crate::double::Double;
+use crate::expect::Expect;
+
+/// A case.
+#[derive(Debug)]
+pub struct Case {
+    /// Its name; that of its file where it gives none.
+    pub name: String,
+    /// The rule that it shows.
+    pub about: Option<String>,
+    /// The graph.
+    pub graph: GraphSource,
+    /// The text of the file, for the places in messages.
+    pub text: String,
+    /// Graphs for actions that name them, by item id: a `config` each.
+    pub subgraphs: BTreeMap<String, Node>,
+    /// A folder in which items are looked for first.
+    pub items_dir: Option<PathBuf>,
+    /// The doubles, by item id.
+    pub items: BTreeMap<String, Double>,
+    /// The hooks of the project, then those of the user.
+    pub hooks: Arc<Vec<Hook>>,
+    /// What may be dispatched.
+    pub caps: Vec<String>,
+    /// `budgets`: what the run may use up, as under `run:` of a manifest. Without it, what the manifest says holds.
+    pub budgets: Option<RunLimits>,
+    /// The operations, in order.
+    pub script: Vec<Step>,
+}
+
+/// Where a case's graph stands.
+#[derive(Debug)]
+pub enum GraphSource {
+    /// In the case: a graph document's `config`.
+    Inline(Node),
+    /// In a file, relative to the case.
+    File(PathBuf),
+}
+
+/// An operation and what is expected of it.
+#[derive(Debug)]
+pub struct Step {
+    /// The operation.
+    pub operation: Operation,
+    /// The line of the case on which it stands, from 1.
+    pub line: usize,
+    /// What is expected of it.
+    pub expect: Expect,
+}
+
+/// An operation on the case's run.
+#[derive(Debug)]
+pub enum Operation {
+    /// Start it.
+    Run(RunOptions),
+    /// Go on with it.
+    Resume(ResumeOptions),
+    /// Ask for cancellation.
+    Cancel,
+    /// Write to it.
+    Update(TravelOptions),
+    /// Make a new run of it; later operations act on that one.
+    Fork(TravelOptions),
+    /// Run it again from a checkpoint, as a fork.
+    Replay(TravelOptions),
+    /// Let somebody else have the run while the next operation is tried.
+    Hold,
+    /// Remove all but so many of its newest checkpoints.
+    Prune(u64),
+}
+
+impl Operation {
+    /// The name in the case.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Resume(_) => "resume",
+            Self::Cancel => "cancel",
+            Self::Update(_) => "update",
+            Self::Fork(_) => "fork",
+            Self::Replay(_) => "replay",
+            Self::Hold => "hold",
+            Self::Prune(_) => "prune",
+        }
+    }
+}
+
+/// How a run starts.
+#[derive(Debug, Default)]
+pub struct RunOptions {
+    /// The inputs.
+    pub inputs: Map<String, Value>,
+    /// Seeds of channels.
+    pub state: Map<String, Value>,
+    /// Takes the place of the graph's `max_steps`.
+    pub max_steps: Option<u64>,
+    /// Takes the place of the graph's `durability`.
+    pub durability: Option<Durability>,
+    /// Takes the place of the graph's `max_concurrency`.
+    pub max_concurrency: Option<u32>,
+    /// Drops the driver after so many persisted writes.
+    pub crash_after: Option<u64>,
+}
+
+/// How a run goes on.
+#[derive(Debug, Default)]
+pub struct ResumeOptions {
+    /// One answer, for the only open interrupt.
+    pub answer: Option<Value>,
+    /// Answers by interrupt id or node.
+    pub answers: Option<BTreeMap<String, Value>>,
+    /// The new total.
+    pub max_steps: Option<u64>,
+    /// New inputs.
+    pub inputs: Option<Map<String, Value>>,
+}
+
+/// What is written, and from where.
+#[derive(Debug, Default)]
+pub struct TravelOptions {
+    /// The checkpoint; none for the newest.
+    pub at: Option<Place>,
+    /// What is written.
+    pub edit: Option<Edit>,
+    /// Drops the driver after so many persisted writes.
+    pub crash_after: Option<u64>,
+}
+
+impl Case {
+    /// Reads a case; every problem of it is reported at once.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, Box<Diagnostics>> {
+        let problems = Problems::new();
+        let case = yaml::parse(text, &problems).and_then(|root| read(&root, path, text, &problems));
+        problems.finish(&path.display().to_string(), text, case).map(|(case, _)| case)
+    }
+}
+
+fn read(root: &Node, path: &Path, text: &str, problems: &Problems) -> Option<Case> {
+    let mut fields = Fields::open(root, "the case", problems)?;
+    let name = fields.text("name").map_or_else(|| stem(path), str::to_owned);
+    let about = fields.text("about").map(str::to_owned);
+    let graph = read_graph(&mut fields, path);
+    let subgraphs = fields.filled("subgraphs").and_then(|graphs| graphs.mapping("`subgraphs`", problems));
+    let subgraphs = subgraphs.into_iter().flatten();
+    let subgraphs = subgraphs.map(|entry| (entry.key.name.clone(), entry.value.clone())).collect();
+    let items_dir = fields.text("items_dir").map(|dir| path.parent().unwrap_or(Path::new(".")).join(dir));
+    let items = fields.filled("items").map(|items| read_items(items, text, problems)).unwrap_or_default();
+    let caps = fields.texts("caps").map_or_else(
+        || vec!["execute.tool.*".to_owned()],
+        |patterns| patterns.into_iter().map(|(pattern, _)| pattern.to_owned()).collect(),
+    );
+    let budgets = fields.fields("budgets", "`budgets`").map(read_run_limits);
+    let hooks = fields.filled("hooks").map(|hooks| read_hooks(hooks, text, problems)).unwrap_or_default();
+    let script = fields
+        .required("script")
+        .and_then(|script| script.list("`script`", problems))
+        .map(|steps| steps.iter().filter_map(|step| read_step(step, problems)).collect())
+        .unwrap_or_default();
+    fields.finish();
+    Some(Case {
+        name,
+        about,
+        graph: graph?,
+        text: text.to_owned(),
+        subgraphs,
+        items_dir,
+        items,
+        hooks,
+        caps,
+        budgets,
+        script,
+    })
+}
+
+/// `a/b.case.yaml` is called `b`.
+fn stem(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.strip_suffix(super::find::SUFFIX).unwrap_or(&name).to_owned()
+}
+
+fn read_graph(fields: &mut Fields<'_>, path: &Path) -> Option<GraphSource> {
+    let inline = fields.entry("graph");
+    let file = fields.entry("graph_file");
+    match (inline, file) {
+        (Some(inline), None) => Some(GraphSource::Inline(inline.value.clone())),
+        (None, Some(file)) => {
+            let file = file.value.text("`graph_file`", fields.problems())?;
+            Some(GraphSource::File(path.parent().unwrap_or(Path::new(".")).join(file)))
+        }
+        (Some(_), Some(file)) => {
+            let problem = Diagnostic::error(
+                codes::UNKNOWN_KEY,
+                file.key.span,
+                "a case has `graph` or `graph_file`, not both",
+            );
+            fields.problems().push(problem.help("remove one of them"));
+            None
+        }
+        (None, None) => {
+            let problem =
+                Diagnostic::error(codes::MISSING_KEY, fields.span().first_line(), "the case has no graph");
+            fields.problems().push(
+                problem.help("write a graph's `config` under `graph`, or name a file under `graph_file`"),
+            );
+            None
+        }
+    }
+}
+
+fn read_items(items: &Node, text: &str, problems: &Problems) -> BTreeMap<String, Double> {
+    let Some(items) = items.mapping("`items`", problems) else { return BTreeMap::new() };
+    let mut doubles = BTreeMap::new();
+    for entry in items {
+        let id = &entry.key.name;
+        if let Some(double) = Double::read(&entry.value, &format!("the double `{id}`"), text, problems) {
+            doubles.insert(id.clone(), double);
+        }
+    }
+    doubles
+}
+
+/// `hooks: {project: [..], infra: [..]}`: what a run finds in `.ai/hooks.yaml` and in the user's `hooks.yaml`. A
+/// graph's own stand in the graph.
+fn read_hooks(node: &Node, text: &str, problems: &Problems) -> Arc<Vec<Hook>> {
+    let Some(mut fields) = Fields::open(node, "`hooks`", problems) else { return Arc::default() };
+    let mut hooks = Vec::new();
+    for (key, layer) in [("project", HookLayer::Project), ("infra", HookLayer::Infra)] {
+        if let Some(list) = fields.filled(key) {
+            hooks.extend(load_hook_list(list, text, layer, problems));
+        }
+    }
+    fields.finish();
+    Arc::new(hooks)
+}
+
+fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
+    let mut fields = Fields::open(step, "a step of the script", problems)?;
+    let mut operations = Vec::new();
+    if let Some(options) = fields.get("run") {
+        operations.push(read_run(options, problems).map(Operation::Run));
+    }
+    if let Some(options) = fields.get("resume") {
+        operations.push(read_resume(options, problems).map(Operation::Resume));
+    }
+    if let Some(options) = fields.get("cancel") {
+        operations.push(read_nothing(options, "`cancel`", problems).map(|()| Operation::Cancel));
+    }
+    if let Some(options) = fields.get("update") {
+        operations.push(read_travel(options, "`update`", true, problems).map(Operation::Update));
+    }
+    if let Some(options) = fields.get("fork") {
+        operations.push(read_travel(options, "`fork`", true, problems).map(Operation::Fork));
+    }
+    if let Some(options) = fields.get("replay") {
+        operations.push(read_travel(options, "`replay`", false, problems).map(Operation::Replay));
+    }
+    if let Some(options) = fields.get("hold") {
+        operations.push(read_nothing(options, "`hold`", problems).map(|()| Operation::Hold));
+    }
+    if let Some(options) = fields.get("prune") {
+        operations.push(read_prune(options, problems).map(Operation::Prune));
+    }
+    let expect = match fields.filled("expect") {
+        Some(expect) => Expect::read(expect, problems),
+        None => Some(Expect::default()),
+    };
+    fields.finish();
+    if operations.len() != 1 {
+        let message = "a step of the script has one operation: run, resume, update, fork, replay, cancel, hold or prune";
+        let problem = Diagnostic::error(codes::MISSING_KEY, step.span.first_line(), message);
+        problems.push(problem.label(format!("{} operations", operations.len())));
+        return None;
+    }
+    Some(Step { operation: operations.pop()??, line: step.span.line, expect: expect? })
+}
+
+/// `key:` with nothing behind it stands for `key: {}`: `Some(None)`. `None` is what could not be read.
+#[allow(clippy::option_option)]
+fn open<'n>(node: &'n Node, what: &'n str, problems: &'n Problems) -> Option<Option<Fields<'n>>> {
+    if node.is_null() { Some(None) } else { Fields::open(node, what, problems).map(Some) }
+}
+
+fn read_nothing(node: &Node, what: &str, problems: &Problems) -> Option<()> {
+    if let Some(fields) = open(node, what, problems)? {
+        fields.finish();
+    }
+    Some(())
+}
+
+fn read_prune(node: &Node, problems: &Problems) -> Option<u64> {
+    let mut fields = Fields::open(node, "`prune`", problems)?;
+    let most = fields.required("checkpoints").and_then(|_| fields.u64("checkpoints", 1..=u64::MAX));
+    fields.finish();
+    most
+}
+
+fn read_run(node: &Node, problems: &Problems) -> Option<RunOptions> {
+    const DURABILITY: [(&str, Durability); 3] =
+        [("sync", Durability::Sync), ("async", Durability::Async), ("exit", Durability::Exit)];
+    let Some(mut fields) = open(node, "`run`", problems)? else { return Some(RunOptions::default()) };
+    let options = RunOptions {
+        inputs: read_object(fields.filled("inputs"), "`inputs`", problems)?.unwrap_or_default(),
+        state: read_object(fields.filled("state"), "`state`", problems)?.unwrap_or_default(),
+        max_steps: fields.u64("max_steps", 0..=u64::MAX),
+        durability: fields.choice("durability", &DURABILITY),
+        max_concurrency: fields
+            .u64("max_concurrency", 1..=u64::from(u32::MAX))
+            .and_then(|most| u32::try_from(most).ok()),
+        crash_after: fields.u64("crash_after", 1..=u64::MAX),
+    };
+    fields.finish();
+    Some(options)
+}
+
+fn read_resume(node: &Node, problems: &Problems) -> Option<ResumeOptions> {
+    let Some(mut fields) = open(node, "`resume`", problems)? else { return Some(ResumeOptions::default()) };
+    let options = ResumeOptions {
+        answer: fields.get("answer").map(Node::to_json),
+        answers: read_object(fields.filled("answers"), "`answers`", problems)?
+            .map(|answers| answers.into_iter().collect()),
+        max_steps: fields.u64("max_steps", 0..=u64::MAX),
+        inputs: read_object(fields.filled("inputs"), "`inputs`", problems)?,
+    };
+    if options.answer.is_some() && options.answers.is_some() {
+        let problem = Diagnostic::error(
+            codes::UNKNOWN_KEY,
+            node.span.first_line(),
+            "a resume has `answer` or `answers`, not both",
+        );
+        problems.push(
+            problem.help("write one answer under `answer`, or several by node or interrupt under `answers`"),
+        );
+        return None;
+    }
+    fields.finish();
+    Some(options)
+}
+
+fn read_travel(node: &Node, what: &str, edits: bool, problems: &Problems) -> Option<TravelOptions> {
+    let Some(mut fields) = open(node, what, problems)? else { return Some(TravelOptions::default()) };
+    let at = match fields.filled("at") {
+        Some(at) => Some(read_place(at, problems)?),
+        None => None,
+    };
+    let edit = if edits {
+        let values = read_object(fields.filled("values"), "`values`", problems)?;
+        let as_node = fields.text("as_node").map(str::to_owned);
+        (values.is_some() || as_node.is_some()).then(|| Edit { values: values.unwrap_or_default(), as_node })
+    } else {
+        None
+    };
+    let crash_after = fields.u64("crash_after", 1..=u64::MAX);
+    fields.finish();
+    Some(TravelOptions { at, edit, crash_after })
+}
+
+/// `{step: N}`, `{node: NAME}` or `{checkpoint: N}`.
+fn read_place(node: &Node, problems: &Problems) -> Option<Place> {
+    let mut fields = Fields::open(node, "`at`", problems)?;
+    let places = [
+        fields.u64("step", 0..=u64::MAX).map(Place::Step),
+        fields.text("node").map(|name| Place::Node(name.to_owned())),
+        fields.u64("checkpoint", 0..=u64::MAX).map(Place::Sequence),
+    ];
+    fields.finish();
+    let mut places: Vec<_> = places.into_iter().flatten().collect();
+    if places.len() == 1 {
+        return places.pop();
+    }
+    let message = "`at` is one of `{step: N}`, `{node: NAME}` and `{checkpoint: N}`";
+    problems.push(Diagnostic::error(codes::MISSING_KEY, node.span.first_line(), message));
+    None
+}
+
+/// A mapping as JSON. `None` is one that could not be read.
+#[allow(clippy::option_option)]
+fn read_object(node: Option<&Node>, what: &str, problems: &Problems) -> Option<Option<Map<String, Value>>> {
+    let Some(node) = node else { return Some(None) };
+    node.mapping(what, problems)?;
+    match node.to_json() {
+        Value::Object(object) => Some(Some(object)),
+        _ => None,
+    }
+}
+
+/// Where a text that cannot be used lies inside the case.
+pub(crate) fn span_of<K: AsRef<str>>(node: &Node, text: &str, pointer: &[K], offset: usize) -> Span {
+    let place = node.descend(pointer);
+    match &place.value {
+        Yaml::Text(_) => place.span_inside(text, offset, 1),
+        _ => place.span.first_line(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Case, Vec<String>> {
+        Case::parse(Path::new("cases/some.case.yaml"), text).map_err(|problems| problems.to_lines())
+    }
+
+    #[test]
+    fn a_case_is_read() {
+        let case = parse(
+            "graph: { start: a, nodes: { a: {} } }\n\
+             script:\n\
+             - run: { inputs: { n: 9007199254740993 }, crash_after: 2, durability: exit }\n\
+             \x20 expect: { status: completed }\n\
+             - resume: { answer: null }\n\
+             - cancel:\n\
+             - fork: { at: { step: 1 } }\n",
+        )
+        .unwrap();
+        assert_eq!(case.name, "some");
+        assert_eq!(case.caps, ["execute.tool.*"]);
+        let names: Vec<_> = case.script.iter().map(|step| (step.operation.name(), step.line)).collect();
+        assert_eq!(names, [("run", 3), ("resume", 5), ("cancel", 6), ("fork", 7)]);
+        let Operation::Run(run) = &case.script[0].operation else { unreachable!() };
+        assert_eq!(Value::Object(run.inputs.clone()), json!({"n": 9_007_199_254_740_993_u64}));
+        assert_eq!((run.crash_after, run.durability), (Some(2), Some(Durability::Exit)));
+        let Operation::Resume(resume) = &case.script[1].operation else { unreachable!() };
+        assert_eq!((&resume.answer, &resume.answers), (&Some(Value::Null), &None));
+    }
+
+    #[test]
+    fn all_problems_are_reported_with_their_places() {
+        let problems = parse(
+            "grahp: { start: a }\n\
+             items: { t/x: { result: \"${params.x\" }, t/y: { fail: { category: tired, message: m } } }\n\
+             script:\n\
+             - { run: {}, resume: {} }\n\
+             - run: { inputs: [1] }\n\
+             - run: { max_step: 3 }\n\
+             - resume: { answer: 1, answers: { a: 1 } }\n\
+             - expect: { state: 3, stats: 1 }\n",
+        )
+        .unwrap_err();
+        insta::assert_snapshot!(problems.join("\n"));
+    }
+}

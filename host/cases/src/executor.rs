@@ -1,0 +1,133 @@
+//! Performs the tasks of a case: by doubles, and by real components where there is none.
+
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::digest::Digest;
+use graph_core::node::{Category, Failure};
+use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
+
+use crate::double::Doubles;
+use crate::store::CaseStore;
+use graph_driver::TaskExecutor;
+
+/// The executor of a case.
+#[derive(Debug)]
+pub(crate) struct CaseExecutor {
+    pub(crate) doubles: Arc<Doubles>,
+    pub(crate) store: Arc<CaseStore>,
+    /// For items without a double.
+    pub(crate) real: Option<Arc<dyn TaskExecutor>>,
+    pub(crate) standstill: Arc<Standstill>,
+}
+
+/// Keeps a case's time where it is while components are under way, whatever they wait for: what they do takes no time in
+/// a case. Paused time never moves while the runtime's blocking threads have something to do.
+#[derive(Debug, Default)]
+pub(crate) struct Standstill {
+    under_way: Mutex<(usize, Option<mpsc::Sender<()>>)>,
+}
+
+/// One component that is under way.
+struct Held(Arc<Standstill>);
+
+impl Standstill {
+    fn hold(self: &Arc<Self>) -> Held {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.0 += 1;
+        if under_way.1.is_none() {
+            let (sender, receiver) = mpsc::channel::<()>();
+            // It ends when the sender is dropped.
+            tokio::task::spawn_blocking(move || receiver.recv());
+            under_way.1 = Some(sender);
+        }
+        Held(Arc::clone(self))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut under_way = self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.0 -= 1;
+        if under_way.0 == 0 {
+            under_way.1 = None;
+        }
+    }
+}
+
+impl TaskExecutor for CaseExecutor {
+    fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
+        // Nothing is dispatched any more once the case has broken off.
+        if self.store.is_broken() {
+            return futures::future::pending().boxed();
+        }
+        self.doubles.count(&spec.path);
+        let Some(reply) = self.doubles.call(&spec) else {
+            return match &self.real {
+                Some(real) => {
+                    let (real, standstill) = (Arc::clone(real), Arc::clone(&self.standstill));
+                    async move {
+                        let _held = standstill.hold();
+                        real.execute(spec).await
+                    }
+                    .boxed()
+                }
+                None => futures::future::ready(unknown(&spec)).boxed(),
+            };
+        };
+        async move {
+            if let Some(delay) = reply.delay {
+                tokio::time::sleep(delay).await;
+            }
+            reply.report
+        }
+        .boxed()
+    }
+
+    fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
+        match &self.real {
+            Some(real) if !self.store.is_broken() && !self.doubles.has(&spec.call.item_id) => {
+                self.doubles.count(&spec.call.path);
+                let (real, standstill) = (Arc::clone(real), Arc::clone(&self.standstill));
+                async move {
+                    let _held = standstill.hold();
+                    real.execute_hook(spec).await
+                }
+                .boxed()
+            }
+            _ => self.execute(spec.call),
+        }
+    }
+
+    fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
+        if self.store.is_broken() {
+            return futures::future::pending().boxed();
+        }
+        if self.doubles.has(&spec.item_id) {
+            return futures::future::ready(Some(Digest::of_bytes(b"a double"))).boxed();
+        }
+        let Some(real) = &self.real else { return futures::future::ready(None).boxed() };
+        let (performer, standstill) = (real.performer(spec), Arc::clone(&self.standstill));
+        async move {
+            let _held = standstill.hold();
+            performer.await
+        }
+        .boxed()
+    }
+
+    /// Every task of a superstep is dispatched before any of them ends, as on a machine with cores to spare.
+    fn is_brief(&self, _spec: &TaskSpec) -> bool {
+        false
+    }
+
+    fn parallelism(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// What comes of an item that has no double, in a case that has no real items either.
+fn unknown(spec: &TaskSpec) -> TaskReport {
+    let message = format!("there is no double for `{}` in the case, and no such item", spec.item_id);
+    TaskReport::new(Err(Failure::new(Category::InvalidInput, message)), 0)
+}

@@ -1,0 +1,331 @@
+//! What a step of a case expects, and how it is compared with what there is.
+
+use std::collections::BTreeMap;
+
+use graph_core::diagnostic::Problems;
+use graph_core::yaml::{Fields, Node};
+use serde_json::{Map, Value, json};
+
+/// What a step expects; what it does not name may be anything.
+#[derive(Debug, Default)]
+pub struct Expect {
+    status: Option<String>,
+    ended_by: Option<String>,
+    state: Option<Value>,
+    state_has: Option<Value>,
+    output: Option<Value>,
+    steps: Option<u64>,
+    visited: Option<Value>,
+    executions: Option<Map<String, Value>>,
+    interrupts: Option<Value>,
+    next: Option<Value>,
+    checkpoints: Option<u64>,
+    error: Option<ExpectError>,
+    warnings: Option<Vec<String>>,
+    result: Option<Value>,
+}
+
+#[derive(Debug)]
+enum ExpectError {
+    /// `error: null`.
+    None,
+    Like {
+        code: Option<String>,
+        contains: Vec<String>,
+    },
+}
+
+/// What there is after a step.
+#[derive(Debug)]
+pub struct Actual {
+    /// The JSON that `run --json` prints.
+    pub result: Value,
+    /// Dispatches of each node since the case began.
+    pub executions: BTreeMap<String, u64>,
+    /// Checkpoints in the store.
+    pub checkpoints: u64,
+    /// The run's error, or why the operation was refused.
+    pub error: Option<ActualError>,
+}
+
+/// An error of a run or of an operation.
+#[derive(Debug, Clone)]
+pub struct ActualError {
+    /// The stable code.
+    pub code: String,
+    /// The message.
+    pub message: String,
+    /// A budget of the run is used up.
+    pub used_up: bool,
+    /// The operation was refused, and the run is as it was.
+    pub refused: bool,
+}
+
+/// Something that is not as expected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mismatch {
+    /// The expectation's key.
+    pub key: &'static str,
+    /// What was expected.
+    pub expected: Value,
+    /// What there is.
+    pub actual: Value,
+}
+
+impl Expect {
+    /// Reads the expectations of a step.
+    pub(crate) fn read(node: &Node, problems: &Problems) -> Option<Self> {
+        let mut fields = Fields::open(node, "`expect`", problems)?;
+        let mapping = |key: &'static str, fields: &mut Fields<'_>| {
+            fields
+                .get(key)
+                .and_then(|node| node.mapping(format!("`{key}`"), problems).map(|_| node.to_json()))
+        };
+        let state = mapping("state", &mut fields);
+        let state_has = mapping("state_has", &mut fields);
+        let result = mapping("result", &mut fields);
+        let executions = match mapping("executions", &mut fields) {
+            Some(Value::Object(counts)) => Some(counts),
+            _ => None,
+        };
+        let list = |key: &'static str, fields: &mut Fields<'_>| {
+            fields.get(key).and_then(|node| node.list(format!("`{key}`"), problems).map(|_| node.to_json()))
+        };
+        let visited = list("visited", &mut fields);
+        let interrupts = list("interrupts", &mut fields);
+        let next = list("next", &mut fields);
+        let expect = Self {
+            status: fields.text("status").map(str::to_owned),
+            ended_by: fields.text("ended_by").map(str::to_owned),
+            state,
+            state_has,
+            output: fields.get("output").map(Node::to_json),
+            steps: fields.u64("steps", 0..=u64::MAX),
+            visited,
+            executions,
+            interrupts,
+            next,
+            checkpoints: fields.u64("checkpoints", 0..=u64::MAX),
+            error: fields.get("error").and_then(|node| read_error(node, problems)),
+            warnings: fields
+                .texts("warnings")
+                .map(|texts| texts.into_iter().map(|(text, _)| text.to_owned()).collect()),
+            result,
+        };
+        fields.finish();
+        Some(expect)
+    }
+
+    /// What of it does not hold, in the order of the format.
+    pub fn compare(&self, actual: &Actual) -> Vec<Mismatch> {
+        let mut found = Vec::new();
+        let mut check = |key, expected: Option<Value>, actual: Value, fits: fn(&Value, &Value) -> bool| {
+            if let Some(expected) = expected
+                && !fits(&expected, &actual)
+            {
+                found.push(Mismatch { key, expected, actual });
+            }
+        };
+        let result = |key: &str| actual.result.get(key).cloned().unwrap_or_default();
+        check("status", self.status.clone().map(Value::from), result("status"), equal);
+        check("ended_by", self.ended_by.clone().map(Value::from), result("ended_by"), equal);
+        check("state", self.state.clone(), without_private(result("state")), equal);
+        check("state_has", self.state_has.clone(), result("state"), subset);
+        check("output", self.output.clone(), result("output"), equal);
+        check("steps", self.steps.map(Value::from), result("steps"), equal);
+        check("visited", self.visited.clone(), result("visited"), equal);
+        check("interrupts", self.interrupts.clone(), result("interrupts"), subset);
+        check("next", self.next.clone(), result("next"), equal);
+        check("checkpoints", self.checkpoints.map(Value::from), Value::from(actual.checkpoints), equal);
+        check("result", self.result.clone(), actual.result.clone(), subset);
+        if let Some(expected) = &self.executions {
+            let counts: Map<_, _> = expected
+                .keys()
+                .map(|node| (node.clone(), Value::from(actual.executions.get(node).copied().unwrap_or(0))))
+                .collect();
+            check("executions", Some(Value::Object(expected.clone())), Value::Object(counts), equal);
+        }
+        if let Some(expected) = &self.warnings {
+            let warnings = result("warnings");
+            let texts: Vec<_> = warnings.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            if !expected.iter().all(|text| texts.iter().any(|warning| warning.contains(text.as_str()))) {
+                found.push(Mismatch { key: "warnings", expected: json!(expected), actual: warnings });
+            }
+        }
+        found.extend(self.compare_error(actual));
+        found
+    }
+
+    fn compare_error(&self, actual: &Actual) -> Option<Mismatch> {
+        let shown = || match &actual.error {
+            Some(error) => json!({ "code": error.code, "message": error.message }),
+            None => Value::Null,
+        };
+        match &self.error {
+            // An operation that was refused and was not expected to be is a failure of its step.
+            None if actual.error.as_ref().is_some_and(|error| error.refused) => {
+                Some(Mismatch { key: "error", expected: Value::Null, actual: shown() })
+            }
+            None => None,
+            Some(ExpectError::None) => actual.error.is_some().then(|| Mismatch {
+                key: "error",
+                expected: Value::Null,
+                actual: shown(),
+            }),
+            Some(ExpectError::Like { code, contains }) => {
+                let fits = actual.error.as_ref().is_some_and(|error| {
+                    code.as_ref().is_none_or(|code| *code == error.code)
+                        && contains.iter().all(|text| error.message.contains(text.as_str()))
+                });
+                let mut expected = Map::new();
+                expected.extend(code.as_ref().map(|code| ("code".to_owned(), Value::from(code.as_str()))));
+                expected.insert("contains".to_owned(), json!(contains));
+                (!fits).then(|| Mismatch { key: "error", expected: Value::Object(expected), actual: shown() })
+            }
+        }
+    }
+}
+
+fn read_error(node: &Node, problems: &Problems) -> Option<ExpectError> {
+    if node.is_null() {
+        return Some(ExpectError::None);
+    }
+    let mut fields = Fields::open(node, "`error`", problems)?;
+    let code = fields.text("code").map(str::to_owned);
+    let contains = match fields.get("contains") {
+        // One text, or several that must all be there.
+        Some(node) if node.as_list().is_some() => {
+            node.texts("`contains`", problems)?.into_iter().map(|(text, _)| text.to_owned()).collect()
+        }
+        Some(node) => vec![node.text("`contains`", problems)?.to_owned()],
+        None => Vec::new(),
+    };
+    fields.finish();
+    Some(ExpectError::Like { code, contains })
+}
+
+/// The state without keys that begin with `_`.
+fn without_private(state: Value) -> Value {
+    match state {
+        Value::Object(state) => {
+            Value::Object(state.into_iter().filter(|(key, _)| !key.starts_with('_')).collect())
+        }
+        other => other,
+    }
+}
+
+/// The same value; numbers by value, and integers exactly.
+fn equal(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::Number(one), Value::Number(two)) => {
+            one == two || ((one.is_f64() || two.is_f64()) && one.as_f64() == two.as_f64())
+        }
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(a, b)| equal(a, b))
+        }
+        (Value::Object(one), Value::Object(two)) => {
+            one.len() == two.len() && one.iter().all(|(key, a)| two.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (one, two) => one == two,
+    }
+}
+
+/// Objects may have more keys than expected, at any depth; everything else is equal.
+fn subset(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(a, b)| subset(a, b))
+        }
+        (Value::Object(one), Value::Object(two)) => {
+            one.iter().all(|(key, a)| two.get(key).map_or(a.is_null(), |b| subset(a, b)))
+        }
+        (one, two) => equal(one, two),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn expect(text: &str) -> Expect {
+        let problems = Problems::new();
+        let node = graph_core::yaml::parse(text, &problems).unwrap();
+        let expect = Expect::read(&node, &problems).unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        expect
+    }
+
+    fn actual() -> Actual {
+        Actual {
+            result: json!({
+                "status": "failed",
+                "state": { "n": 3, "big": 9_007_199_254_740_993_u64, "_last_error": { "node": "a", "more": 1 } },
+                "interrupts": [{ "id": "1.0/0", "node": "a", "payload": null }],
+                "warnings": ["something is wrong"],
+                "visited": ["a"],
+                "steps": 1,
+            }),
+            executions: BTreeMap::from([("a".to_owned(), 2)]),
+            checkpoints: 2,
+            error: Some(ActualError {
+                code: "node_failed".into(),
+                message: "node `a` failed: boom".into(),
+                used_up: false,
+                refused: false,
+            }),
+        }
+    }
+
+    fn wrong(text: &str, actual: &Actual) -> Vec<&'static str> {
+        expect(text).compare(actual).into_iter().map(|mismatch| mismatch.key).collect()
+    }
+
+    #[test]
+    fn what_holds_is_no_mismatch() {
+        let held = "{ status: failed, state: { n: 3.0, big: 9007199254740993 }, state_has: { _last_error: { node: a } }, \
+                    interrupts: [{ node: a, payload: null }], warnings: [wrong], visited: [a], steps: 1, executions: { a: 2, b: 0 }, \
+                    checkpoints: 2, error: { code: node_failed, contains: [a, boom] }, result: { state: { n: 3 } } }";
+        assert!(wrong(held, &actual()).is_empty());
+    }
+
+    #[test]
+    fn each_expectation_can_fail() {
+        let actual = actual();
+        for (text, key) in [
+            ("{ status: completed }", "status"),
+            ("{ ended_by: end }", "ended_by"),
+            ("{ state: { n: 3 } }", "state"),
+            ("{ state: { n: 3, big: 9007199254740992 } }", "state"),
+            ("{ state_has: { _last_error: { node: b } } }", "state_has"),
+            ("{ output: {} }", "output"),
+            ("{ steps: 2 }", "steps"),
+            ("{ visited: [a, a] }", "visited"),
+            ("{ executions: { b: 1 } }", "executions"),
+            ("{ interrupts: [] }", "interrupts"),
+            ("{ interrupts: [{ node: b }] }", "interrupts"),
+            ("{ next: [b] }", "next"),
+            ("{ checkpoints: 1 }", "checkpoints"),
+            ("{ error: null }", "error"),
+            ("{ error: { code: denied } }", "error"),
+            ("{ error: { contains: bang } }", "error"),
+            ("{ warnings: [other] }", "warnings"),
+            ("{ result: { steps: 3 } }", "result"),
+        ] {
+            assert_eq!(wrong(text, &actual), [key], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_must_be_expected() {
+        let mut actual = actual();
+        actual.error = Some(ActualError {
+            code: "finished".into(),
+            message: "it has ended".into(),
+            used_up: false,
+            refused: true,
+        });
+        assert_eq!(wrong("{ status: failed }", &actual), ["error"]);
+        assert!(wrong("{ error: { code: finished } }", &actual).is_empty());
+    }
+}

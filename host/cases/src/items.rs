@@ -1,0 +1,199 @@
+//! Real items, for what a case has no double for: found, verified, granted and linked as for a run.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graph_core::capability::{DispatchPatterns, Manifest};
+use graph_core::graph::{Action, Graph, Primary};
+use graph_core::hook::{Hook, HookAction};
+use graph_core::trust::TrustStore;
+use graph_core::walker::Graphs;
+use graph_runtime::graph_engine::Engine;
+use serde_json::Value;
+
+use graph_driver::TaskExecutor;
+use graph_runtime::error::Kind;
+use graph_runtime::error::{Error, Result};
+use graph_runtime::executor::ComponentExecutor;
+use graph_runtime::host::Host;
+use graph_runtime::items::locate::Places;
+use graph_runtime::items::subgraphs::Subgraphs;
+use graph_runtime::plan::{Plan, is_built_in};
+use graph_runtime::project::{self, Project};
+use graph_runtime::run::start::{self, Sources};
+use graph_runtime::trust::trusted_keys;
+
+/// Real items, for what a case has no double for. The default has none.
+#[derive(Debug, Default)]
+pub struct Items {
+    real: Option<Real>,
+}
+
+struct Real {
+    sources: Sources,
+    trust: TrustStore,
+    grants: Manifest,
+    project: Project,
+    host: Host,
+    /// Made for the first case that needs it, and shared by all.
+    engine: Mutex<Option<Engine>>,
+}
+
+impl Items {
+    /// Items as a run finds them. `caps` says what each is granted; what may be dispatched is for each case to say.
+    pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
+        start::check_folders(&sources)?;
+        let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
+        let grants = match caps {
+            Some(path) => start::read_manifest(path, host)?,
+            None => Manifest::deny_all(),
+        };
+        let engine = Mutex::new(None);
+        Ok(Self {
+            real: Some(Real { sources, trust, grants, project: project.clone(), host: host.clone(), engine }),
+        })
+    }
+
+    /// The manifest of a case that permits these dispatches.
+    pub(crate) fn manifest(&self, dispatch: DispatchPatterns) -> Manifest {
+        match &self.real {
+            Some(real) => real.grants.clone().with_dispatch(dispatch),
+            None => Manifest::of_dispatch(dispatch),
+        }
+    }
+
+    /// The graphs that a graph names: its `own`, those of the case, and those that are found as in a run.
+    pub(crate) fn graphs(
+        &self,
+        file: &Path,
+        items_dir: Option<&Path>,
+        graph: &Graph,
+        own: Graphs,
+        manifest: &Manifest,
+        has_double: impl Fn(&str) -> bool,
+    ) -> Result<Graphs> {
+        let Some(real) = &self.real else { return Ok(own) };
+        let places = real.places(file, items_dir);
+        Ok(Subgraphs::resolve(graph, own, &places, &real.trust, manifest, has_double)?.graphs)
+    }
+
+    /// Performs what a case has no double for; `None` where nothing is left to perform. `file` is the graph's file, or
+    /// that of the case around it: the project is looked for from there. Items are looked for in `items_dir` first.
+    pub(crate) async fn executor(
+        &self,
+        (file, items_dir): (&Path, Option<&Path>),
+        graph: &Arc<Graph>,
+        graphs: &Arc<Graphs>,
+        hooks: &[Hook],
+        manifest: &Manifest,
+        has_double: impl Fn(&str) -> bool,
+    ) -> Result<Option<Arc<dyn TaskExecutor>>> {
+        let literal = |action: &Action| match action.item_id.literal() {
+            // A search over everything.
+            Some(Value::Null) if action.primary == Primary::Search => Some(String::new()),
+            literal => literal.and_then(Value::as_str).map(str::to_owned),
+        };
+        let is_needed = |action: &Action| match literal(action) {
+            // What may not be dispatched is denied when it comes to it, whether it exists or not.
+            Some(id) => {
+                !has_double(&id)
+                    && !graphs.contains_key(id.split_once('@').map_or(id.as_str(), |(id, _)| id))
+                    && manifest.dispatch().permits(action.primary, action.item_type, &id)
+            }
+            None => true,
+        };
+        let is_needed = |action: &Action| !is_built_in(action) && is_needed(action);
+        let needed: Vec<_> = std::iter::once(graph)
+            .chain(graphs.values())
+            .flat_map(|graph| &graph.nodes)
+            .filter_map(|node| {
+                let action = node.action.as_ref().filter(|action| is_needed(action))?;
+                Some((format!("node `{}`", node.name), action))
+            })
+            .chain(
+                of_hooks(std::iter::once(graph).chain(graphs.values()), hooks)
+                    .filter(|(_, action)| is_needed(action)),
+            )
+            .collect();
+        let Some(real) = &self.real else {
+            let missing = needed.iter().find_map(|(node, action)| Some((node, literal(action)?)));
+            return missing.map_or(Ok(None), |(user, id)| {
+                let message = format!(
+                    "{user} uses `{id}`, which has no double in the case and is no item that can be found"
+                );
+                Err(Error::not_found(message))
+            });
+        };
+        if needed.is_empty() {
+            return Ok(None);
+        }
+        let places = real.places(file, items_dir);
+        let components = start::components(
+            real.engine()?,
+            places,
+            real.trust.clone(),
+            manifest.clone(),
+            real.sources.allow_unsigned,
+        );
+        let plan = Plan::make_for(graph, graphs, hooks, &components, is_needed).await;
+        if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
+            return Err(explained(&refused));
+        }
+        let executor = ComponentExecutor::new(components, plan, Arc::clone(&real.host.notices));
+        Ok(Some(Arc::new(executor)))
+    }
+}
+
+impl Real {
+    fn places(&self, file: &Path, items_dir: Option<&Path>) -> Places {
+        let project = self.sources.project.clone().or_else(|| nearest_project(file));
+        let first = items_dir.map(Path::to_path_buf).into_iter();
+        let folders: Vec<_> = first.chain(self.sources.items.iter().cloned()).collect();
+        Places::new(&folders, project.as_deref(), &self.host.home, &self.project)
+    }
+
+    fn engine(&self) -> Result<Engine> {
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = &*engine {
+            return Ok(engine.clone());
+        }
+        let made = start::engine(&self.host)?;
+        *engine = Some(made.clone());
+        Ok(made)
+    }
+}
+
+impl fmt::Debug for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Real").field("sources", &self.sources).finish_non_exhaustive()
+    }
+}
+
+/// The dispatches of hooks, with who does them.
+fn of_hooks<'a>(
+    graphs: impl Iterator<Item = &'a Arc<Graph>>,
+    outer: &'a [Hook],
+) -> impl Iterator<Item = (String, &'a Action)> {
+    graphs.flat_map(|graph| &graph.hooks).chain(outer).filter_map(|hook| match &hook.action {
+        HookAction::Item(action) => Some((format!("hook `{}`", hook.name), action)),
+        HookAction::Control(_) | HookAction::Nothing => None,
+    })
+}
+
+fn nearest_project(file: &Path) -> Option<PathBuf> {
+    std::path::absolute(file).ok()?.parent().and_then(project::nearest)
+}
+
+/// The refusal, with what a case can do about it.
+fn explained(refused: &Error) -> Error {
+    let advice = match refused.kind() {
+        Kind::Denied => "grants for components come from a manifest: graph-host test --caps FILE",
+        Kind::NotFound => "give it a double under `items`, or name the folder it lies in with --items DIR",
+        Kind::Integrity => "give it a double under `items`, or trust who signed it with --trust FILE",
+        _ => "give it a double under `items`, or correct the node",
+    };
+    let message =
+        format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.message());
+    Error::new(refused.kind(), refused.code(), message)
+}

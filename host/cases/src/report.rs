@@ -1,0 +1,206 @@
+//! The outcome of cases.
+
+use std::collections::BTreeMap;
+
+use graph_core::diagnostic::Diagnostics;
+use serde_json::{Value, json};
+
+use crate::expect::Mismatch;
+
+/// What all cases came to.
+#[derive(Debug)]
+pub struct Report {
+    /// One for each case, in the order of files.
+    pub cases: Vec<CaseReport>,
+}
+
+/// What a case came to.
+#[derive(Debug)]
+pub struct CaseReport {
+    /// Its file.
+    pub file: String,
+    /// Its name, if it could be read.
+    pub name: Option<String>,
+    /// The rule that it shows.
+    pub about: Option<String>,
+    /// Why it failed; nothing if it passed.
+    pub problems: Vec<Problem>,
+    /// What became of the crashes that were asked for.
+    pub crashes: Option<Crashes>,
+}
+
+/// Crashes of a case that passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crashes {
+    /// So many were tried, and each came to what the undisturbed case comes to.
+    Tried(u64),
+    /// None was tried, and why.
+    Skipped(&'static str),
+}
+
+/// Why a case failed.
+#[derive(Debug)]
+pub enum Problem {
+    /// It cannot be carried out at all.
+    Unreadable(String),
+    /// It is not a case.
+    Invalid(Box<Diagnostics>),
+    /// A step could not be carried out.
+    Fault {
+        /// Its number, from 1.
+        step: usize,
+        /// Its operation.
+        operation: &'static str,
+        /// Its line.
+        line: usize,
+        /// Why.
+        message: String,
+    },
+    /// A step came to something else than what was expected.
+    Unexpected {
+        /// Its number, from 1.
+        step: usize,
+        /// Its operation.
+        operation: &'static str,
+        /// Its line.
+        line: usize,
+        /// What is not as expected.
+        mismatches: Vec<Mismatch>,
+    },
+    /// A step was cut short, and the case then came to something else than undisturbed.
+    Crash {
+        /// The number of the step that was cut short, from 1.
+        step: usize,
+        /// Its operation.
+        operation: &'static str,
+        /// Its line.
+        line: usize,
+        /// The persisted write after which it was cut short, from 1.
+        write: u64,
+        /// How many it has undisturbed.
+        writes: u64,
+        /// The number of the step at which it shows.
+        later: usize,
+        /// Why that step could not be carried out, if it could not.
+        message: Option<String>,
+        /// What is not as it is undisturbed.
+        mismatches: Vec<Mismatch>,
+    },
+}
+
+impl CaseReport {
+    /// Whether everything was as expected.
+    pub fn passed(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl Report {
+    /// How many cases passed and how many failed.
+    pub fn counts(&self) -> (usize, usize) {
+        let passed = self.cases.iter().filter(|case| case.passed()).count();
+        (passed, self.cases.len() - passed)
+    }
+
+    /// How many crashes were tried; `None` if none were asked for.
+    pub fn crashes_tried(&self) -> Option<u64> {
+        let tried = |crashes| match crashes {
+            Crashes::Tried(tried) => tried,
+            Crashes::Skipped(_) => 0,
+        };
+        self.cases.iter().filter_map(|case| case.crashes).map(tried).reduce(|one, two| one + two)
+    }
+
+    /// For each reason for which cases were not cut short, how many.
+    pub fn excuses(&self) -> BTreeMap<&'static str, u64> {
+        let mut excuses = BTreeMap::new();
+        for case in &self.cases {
+            if let Some(Crashes::Skipped(why)) = case.crashes {
+                *excuses.entry(why).or_default() += 1;
+            }
+        }
+        excuses
+    }
+
+    /// The JSON document.
+    pub fn to_json(&self) -> Value {
+        let (passed, failed) = self.counts();
+        let cases: Vec<_> = self.cases.iter().map(CaseReport::to_json).collect();
+        let mut document = json!({ "passed": passed, "failed": failed, "cases": cases });
+        if let Some(tried) = self.crashes_tried() {
+            document["crashes"] = json!({ "tried": tried, "not_tried": self.excuses() });
+        }
+        document
+    }
+}
+
+impl CaseReport {
+    fn to_json(&self) -> Value {
+        let mut case = json!({
+            "file": self.file,
+            "name": self.name,
+            "about": self.about,
+            "passed": self.passed(),
+        });
+        match self.crashes {
+            Some(Crashes::Tried(tried)) => case["crashes"] = json!({ "tried": tried }),
+            Some(Crashes::Skipped(why)) => case["crashes"] = json!({ "not_tried": why }),
+            None => {}
+        }
+        if !self.passed() {
+            case["problems"] = self.problems.iter().flat_map(Problem::to_json).collect();
+        }
+        case
+    }
+}
+
+impl Problem {
+    fn to_json(&self) -> Vec<Value> {
+        match self {
+            Self::Unreadable(message) => vec![json!({ "message": message })],
+            Self::Invalid(diagnostics) => vec![diagnostics.to_json()],
+            Self::Fault { step, operation, line, message } => {
+                vec![json!({ "step": step, "operation": operation, "line": line, "message": message })]
+            }
+            Self::Unexpected { step, operation, line, mismatches } => mismatches
+                .iter()
+                .map(|mismatch| {
+                    json!({
+                        "step": step,
+                        "operation": operation,
+                        "line": line,
+                        "expectation": mismatch.key,
+                        "expected": mismatch.expected,
+                        "actual": mismatch.actual,
+                    })
+                })
+                .collect(),
+            Self::Crash { step, operation, line, write, later, message, mismatches, .. } => {
+                let of_crash = json!({
+                    "step": step,
+                    "operation": operation,
+                    "line": line,
+                    "crash_after": write,
+                    "shows_at_step": later,
+                });
+                let message = message.iter().map(|message| json!({ "message": message }));
+                let differences = mismatches.iter().map(|mismatch| {
+                    json!({
+                        "expectation": mismatch.key,
+                        "expected": mismatch.expected,
+                        "actual": mismatch.actual,
+                    })
+                });
+                message
+                    .chain(differences)
+                    .map(|mut problem| {
+                        if let (Value::Object(problem), Value::Object(of_crash)) = (&mut problem, &of_crash) {
+                            problem.extend(of_crash.clone());
+                        }
+                        problem
+                    })
+                    .collect()
+            }
+        }
+    }
+}

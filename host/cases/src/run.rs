@@ -1,0 +1,184 @@
+//! Running cases.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::crash::{self, Undisturbed};
+use crate::document::Case;
+use crate::items::Items;
+use crate::report::{CaseReport, Crashes, Problem, Report};
+use crate::session::Session;
+
+/// Which cases to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only cases whose file or name has this text in it.
+    pub filter: Option<String>,
+    /// Each case that passes is cut short after every one of its persisted writes in turn as well.
+    pub crash: bool,
+}
+
+/// Runs the cases in these files, as many at a time as there are processors, and reports them in the order of files.
+pub fn run(files: &[PathBuf], items: &Items, options: &Options) -> Report {
+    let next = AtomicUsize::new(0);
+    let reports: Mutex<Vec<(usize, CaseReport)>> = Mutex::new(Vec::with_capacity(files.len()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len()).max(1);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(file) = files.get(at) else { return };
+                    if let Some(report) = one(file, items, options) {
+                        reports.lock().unwrap_or_else(PoisonError::into_inner).push((at, report));
+                    }
+                }
+            });
+        }
+    });
+    let mut reports = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
+    reports.sort_by_key(|(at, _)| *at);
+    Report { cases: reports.into_iter().map(|(_, report)| report).collect() }
+}
+
+/// Runs a case; `None` if the filter leaves it out.
+fn one(file: &Path, items: &Items, options: &Options) -> Option<CaseReport> {
+    let shown = file.display().to_string();
+    let wanted = |name: &str| options.filter.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    let unread = |problem: Problem| CaseReport {
+        file: shown.clone(),
+        name: None,
+        about: None,
+        problems: vec![problem],
+        crashes: None,
+    };
+    let text = match graph_runtime::project::text_file::read_named(file) {
+        Ok(text) => text,
+        Err(error) => {
+            let error = graph_runtime::error::Error::read("the case", file, &error);
+            return wanted(&shown).then(|| unread(Problem::Unreadable(error.message().to_owned())));
+        }
+    };
+    let case = match Case::parse(file, &text) {
+        Ok(case) => case,
+        Err(diagnostics) => return wanted(&shown).then(|| unread(Problem::Invalid(diagnostics))),
+    };
+    if !wanted(&shown) && !wanted(&case.name) {
+        return None;
+    }
+    let (problems, crashes) = match perform(&case, &shown, items, options) {
+        Ok(crashes) => (Vec::new(), crashes),
+        Err(problem) => (vec![problem], None),
+    };
+    Some(CaseReport { file: shown, name: Some(case.name), about: case.about, problems, crashes })
+}
+
+/// Carries a case's script out, up to the first step that is not as expected: what follows would only repeat it.
+fn perform(case: &Case, shown: &str, items: &Items, options: &Options) -> Result<Option<Crashes>, Problem> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .map_err(|error| Problem::Unreadable(format!("a runtime cannot be started: {error}")))?;
+    runtime.block_on(async {
+        let mut session = Session::new(case, shown, items);
+        let mut undisturbed = Vec::with_capacity(case.script.len());
+        for (index, step) in case.script.iter().enumerate() {
+            let (number, operation, line) = (index + 1, step.operation.name(), step.line);
+            let before = session.store.taken();
+            let actual = session.perform(&step.operation).await.map_err(|message| Problem::Fault {
+                step: number,
+                operation,
+                line,
+                message,
+            })?;
+            let mismatches = step.expect.compare(&actual);
+            if !mismatches.is_empty() {
+                return Err(Problem::Unexpected { step: number, operation, line, mismatches });
+            }
+            undisturbed.push(Undisturbed { actual, writes: session.store.taken() - before });
+        }
+        if !options.crash {
+            return Ok(None);
+        }
+        if let Some(why) = crash::excused(case, &session, &undisturbed) {
+            return Ok(Some(Crashes::Skipped(why)));
+        }
+        crash::at_every_write(case, shown, items, &undisturbed).await.map(|tried| Some(Crashes::Tried(tried)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use super::*;
+    use graph_runtime::host::Host;
+    use graph_runtime::project::Project;
+    use graph_runtime::project::user_home::Home;
+    use graph_runtime::run::start::Sources;
+
+    const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
+                         items: { t/one: { result: 1 } }\n";
+
+    /// Runs cases of these names and texts.
+    fn run_texts(cases: &[(&str, String)], options: &Options) -> Report {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<_> = cases
+            .iter()
+            .map(|(name, text)| {
+                let path = folder.path().join(format!("{name}.case.yaml"));
+                std::fs::write(&path, text).unwrap();
+                path
+            })
+            .collect();
+        run(&files, &Items::default(), options)
+    }
+
+    #[test]
+    fn every_rule_has_a_case_that_holds() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
+        let files = crate::cases(&[folder]).unwrap();
+        assert!(files.len() >= 290, "{}", files.len());
+        let home = tempfile::tempdir().unwrap();
+        let host = Host {
+            home: Home::at(home.path().to_path_buf()),
+            compiler: graph_runtime::graph_engine::Compiler::InProcess,
+            notices: Arc::new(()),
+        };
+        let project = Project::at(home.path().to_path_buf());
+        // Texts lie beside the cases; what runs is doubled.
+        let items = Items::real(Sources::default(), None, &project, &host).unwrap();
+        let report = run(&files, &items, &Options::default());
+        assert_eq!(report.counts(), (files.len(), 0), "{}", report.to_json());
+    }
+
+    #[test]
+    fn a_filter_chooses_by_file_and_name() {
+        let with = |name: &str| format!("name: {name}\n{GRAPH}script: [{{ run: {{}} }}]\n");
+        let cases = [("one", with("alpha")), ("two", with("beta")), ("three", "no case".to_owned())];
+        let names = |text: &str| {
+            let options = Options { filter: Some(text.to_owned()), ..Options::default() };
+            let report = run_texts(&cases, &options);
+            report.cases.into_iter().map(|case| case.name.unwrap_or_default()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("alph"), ["alpha"]);
+        assert_eq!(names("two.case"), ["beta"]);
+        assert_eq!(names("nothing"), [""; 0]);
+    }
+
+    #[test]
+    fn time_in_a_case_does_not_pass_outside() {
+        let text = "graph: { start: a, timeout: 8m, nodes: { a: { action: { item_id: t/late }, timeout: 5s, \
+                    retry: { max_attempts: 3, initial_interval: 5m, max_interval: 5m }, assign: { at: \"${result}\" } } } }\n\
+                    items: { t/late: { sequence: [{ fail: { category: transient, message: no } }, { result: 1 }] } }\n\
+                    script: [{ run: {}, expect: { status: completed, state: { at: 1 } } }]\n";
+        let began = std::time::Instant::now();
+        let report = run_texts(&[("late", text.to_owned())], &Options::default());
+        assert_eq!(report.counts(), (1, 0), "{}", report.to_json());
+        // The back-off alone is five minutes.
+        assert!(began.elapsed() < std::time::Duration::from_mins(1));
+    }
+}

@@ -1,0 +1,567 @@
+//! The run of a case, from operation to operation. Between two of them nothing is kept but what is stored, so that every
+//! resume of every case goes through the signed records.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::capability::{DispatchPatterns, Manifest};
+use graph_core::diagnostic::{Diagnostics, Problems};
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::document::{load, load_config};
+use graph_core::graph::{Durability, Graph, Reducer};
+use graph_core::parameters::{InputsError, check_inputs};
+use graph_core::record::{ErrorCode, Status};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{
+    Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
+};
+use graph_core::work::Meter;
+use graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
+use serde_json::{Map, Value};
+
+use crate::clock::PausedClock;
+use crate::document::{Case, GraphSource, Operation, ResumeOptions, RunOptions};
+use crate::double::Doubles;
+use crate::executor::CaseExecutor;
+use crate::expect::{Actual, ActualError};
+use crate::items::Items;
+use crate::store::CaseStore;
+use graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
+use graph_runtime::error::Error;
+use graph_runtime::history::checkpoints;
+use graph_runtime::history::gc;
+use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::items::locate::id_of_graph;
+use graph_runtime::items::subgraphs::recursion_warnings;
+use graph_runtime::run::restore;
+
+/// The id of every case's first run; forks are counted behind it.
+const RUN: &str = "case";
+
+/// Why an operation was not carried out.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It was refused; the run is as it was.
+    Refused(Refusal),
+    /// The case or the host is at fault: no expectation can match this.
+    Fault(String),
+}
+
+/// A refusal with its stable code.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    code: String,
+    message: String,
+}
+
+impl Stop {
+    pub(crate) fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Refused(Refusal { code: code.as_str().to_owned(), message: message.into() })
+    }
+
+    fn invalid(diagnostics: &Diagnostics) -> Self {
+        Self::refused(ErrorCode::InvalidDocument, with_help(diagnostics))
+    }
+}
+
+impl From<graph_runtime::error::Error> for Stop {
+    fn from(error: graph_runtime::error::Error) -> Self {
+        Self::Refused(Refusal { code: error.code().to_owned(), message: error.message().to_owned() })
+    }
+}
+
+/// Every problem on a line with what to do about it.
+fn with_help(diagnostics: &Diagnostics) -> String {
+    let lines = diagnostics.to_lines();
+    let helped = lines.iter().zip(diagnostics.iter()).map(|(line, problem)| match problem.help_text() {
+        Some(help) => format!("{line}\n  help: {help}"),
+        None => line.clone(),
+    });
+    helped.collect::<Vec<_>>().join("\n")
+}
+
+/// The run of a case.
+pub(crate) struct Session<'c> {
+    case: &'c Case,
+    path: String,
+    pub(crate) store: Arc<CaseStore>,
+    pub(crate) doubles: Arc<Doubles>,
+    pub(crate) key: SigningKey,
+    pub(crate) clock: PausedClock,
+    items: &'c Items,
+    /// The next operation that goes on is cancelled.
+    pub(crate) cancel: bool,
+    /// Somebody else has the run until the next operation has been tried.
+    held: Option<RunGuard>,
+    /// The next operation that goes on breaks off after so many persisted writes.
+    pub(crate) crash: Option<u64>,
+    pub(crate) started: Option<Started>,
+    /// The run that operations act on.
+    pub(crate) run: String,
+    /// How many forks there are.
+    pub(crate) forks: u64,
+}
+
+/// Counts the dispatches of nodes whose items are graphs: no executor sees them.
+struct CountChildren {
+    doubles: Arc<Doubles>,
+    run: String,
+}
+
+impl Observer for CountChildren {
+    fn notice(&mut self, _at: Timestamp, notice: &Notice) {
+        if let Notice::ChildStarted { namespace, path, .. } = notice {
+            self.doubles.begin_child(&self.run, namespace, path);
+        }
+    }
+}
+
+/// What a run was started with.
+pub(crate) struct Started {
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) setup: Setup,
+    /// Warnings of the document.
+    warnings: Vec<String>,
+    /// Performs what has no double.
+    real: Option<Arc<dyn TaskExecutor>>,
+}
+
+impl<'c> Session<'c> {
+    pub(crate) fn new(case: &'c Case, path: &str, items: &'c Items) -> Self {
+        Self {
+            case,
+            path: path.to_owned(),
+            store: Arc::new(CaseStore::new()),
+            doubles: Arc::new(Doubles::new(case.items.clone())),
+            key: SigningKey::from_seed(&[7; 32]),
+            clock: PausedClock::start(),
+            items,
+            cancel: false,
+            held: None,
+            crash: None,
+            started: None,
+            run: RUN.to_owned(),
+            forks: 0,
+        }
+    }
+
+    /// Carries an operation out and tells what there is then.
+    pub(crate) async fn perform(&mut self, operation: &Operation) -> Result<Actual, String> {
+        self.doubles.begin_operation();
+        let held = self.held.take();
+        let done = match operation {
+            Operation::Run(options) => self.run(options).await,
+            Operation::Resume(options) => self.resume(options).await,
+            Operation::Cancel => {
+                self.cancel = true;
+                Ok(None)
+            }
+            Operation::Update(options) => self.update(options).await,
+            Operation::Fork(options) => self.fork(options).await,
+            Operation::Replay(options) => self.replay(options).await,
+            Operation::Hold => self.hold(),
+            Operation::Prune(most) => self.prune(*most),
+        };
+        drop(held);
+        self.told(done)
+    }
+
+    /// Goes on with an operation that was cut short.
+    pub(crate) async fn go_on(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
+        let done = self.resume(options).await;
+        self.told(done)
+    }
+
+    /// The run is this operation's alone, as it is a command's.
+    pub(crate) fn take(&self) -> Result<RunGuard, Stop> {
+        self.store
+            .acquire(&self.run, &restore::this_process())
+            .map_err(|error| Stop::from(Error::from(error)))
+    }
+
+    fn hold(&mut self) -> Result<Option<Summary>, Stop> {
+        // The same somebody each time: what is told of them is compared with what an undisturbed run tells.
+        let owner = Owner { pid: 1, host: "elsewhere".to_owned(), since: Timestamp(0) };
+        let held = self.store.acquire(&self.run, &owner).map_err(|error| Stop::from(Error::from(error)))?;
+        self.held = Some(held);
+        Ok(None)
+    }
+
+    fn prune(&self, most: u64) -> Result<Option<Summary>, Stop> {
+        let row = restore::find(&*self.store, &self.run)?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        gc::shorten(self.store.upkeep(), &row, most, false, &self.key, &mut gc::Report::default())?;
+        Ok(None)
+    }
+
+    /// What there is after an operation.
+    fn told(&self, done: Result<Option<Summary>, Stop>) -> Result<Actual, String> {
+        let (summary, refusal) = match done {
+            Ok(Some(summary)) => (Some(summary), None),
+            Ok(None) => (self.stored_summary()?, None),
+            Err(Stop::Refused(refusal)) => (self.stored_summary()?, Some(refusal)),
+            Err(Stop::Fault(message)) => return Err(message),
+        };
+        self.actual(summary.as_ref(), refusal)
+    }
+
+    pub(crate) fn actual(
+        &self,
+        summary: Option<&Summary>,
+        refusal: Option<Refusal>,
+    ) -> Result<Actual, String> {
+        let graph_of_run = self.started.as_ref().map(|started| &*started.graph);
+        let graph = graph_of_run.map(|graph| graph.id.clone()).unwrap_or_default();
+        let mut result = match summary {
+            Some(summary) => {
+                let visited = checkpoints::visited(&*self.store, &self.run, Some(self.key.verifying_key()));
+                RunDocument::of(&self.run, &graph, summary, visited)
+                    .to_value()
+                    .map_err(|error| error.message().to_owned())?
+            }
+            None => unborn(refusal.as_ref()),
+        };
+        if let (Some(started), Some(Value::Array(warnings))) = (&self.started, result.get_mut("warnings")) {
+            warnings.extend(started.warnings.iter().map(|warning| Value::from(warning.as_str())));
+        }
+        let of_run = summary.and_then(|summary| summary.error.as_ref()).map(|error| ActualError {
+            code: error.code.as_str().to_owned(),
+            message: error.message.clone(),
+            used_up: error.budget.is_some(),
+            refused: false,
+        });
+        let error = refusal
+            .map(|Refusal { code, message }| ActualError { code, message, used_up: false, refused: true })
+            .or(of_run);
+        Ok(Actual {
+            result,
+            executions: self.doubles.dispatches(graph_of_run),
+            checkpoints: self.checkpoints()?,
+            error,
+        })
+    }
+
+    /// Whether the graph keeps something that no store does.
+    pub(crate) fn is_partly_untracked(&self) -> bool {
+        let untracked = |started: &Started| {
+            started.graph.channels.iter().any(|channel| channel.reducer == Reducer::Untracked)
+        };
+        self.started.as_ref().is_some_and(untracked)
+    }
+
+    fn checkpoints(&self) -> Result<u64, String> {
+        if self.store.run(&self.run).map_err(|error| error.to_string())?.is_none() {
+            return Ok(0);
+        }
+        let mut count = 0;
+        restore::each_checkpoint(&*self.store, &self.run, "", |_| {
+            count += 1;
+            Ok(())
+        })
+        .map_err(|error| error.to_string())?;
+        Ok(count)
+    }
+
+    async fn run(&mut self, options: &RunOptions) -> Result<Option<Summary>, Stop> {
+        if self.started.is_some() {
+            return Err(Stop::Fault("a case has one run, and it has been started already".to_owned()));
+        }
+        let (graph, mut warnings) = self.load()?;
+        let graph = Arc::new(graph);
+        let manifest = Arc::new(self.manifest()?);
+        let graphs = Arc::new(self.subgraphs(&graph, &manifest, &mut warnings)?);
+        let file = match &self.case.graph {
+            GraphSource::File(path) => path.as_path(),
+            GraphSource::Inline(_) => Path::new(&self.path),
+        };
+        let has_double = |id: &str| self.doubles.has(id);
+        let items_dir = self.case.items_dir.as_deref();
+        if let Some(dir) = items_dir.filter(|dir| !dir.is_dir()) {
+            let message = format!("`items_dir`: there is no folder {}", dir.display());
+            return Err(Stop::Fault(message));
+        }
+        let hooks = &self.case.hooks;
+        let real =
+            self.items.executor((file, items_dir), &graph, &graphs, hooks, &manifest, has_double).await?;
+        let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
+        let setup = Setup {
+            identity: Identity {
+                run: RUN.to_owned(),
+                root: RUN.to_owned(),
+                parent: None,
+                namespace: String::new(),
+            },
+            seed: Setup::default_seed(&graph, &inputs),
+            inputs,
+            initial_state: options.state.clone(),
+            pins: pins(&manifest),
+            accepted: Vec::new(),
+            manifest,
+            graphs,
+            hooks: Arc::clone(&self.case.hooks),
+            durability: options.durability.unwrap_or(graph.durability),
+            max_steps: options.max_steps,
+            max_concurrency: options.max_concurrency,
+        };
+        let row = self.row(&graph, &setup);
+        let text = graph_core::json::canonical_string(&setup.inputs);
+        let inputs = Snapshot { digest: row.inputs, text: text.into() };
+        self.store
+            .create_run(&NewRun { row, snapshots: vec![inputs] })
+            .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
+        let walker = RunTree::new(Arc::clone(&graph), setup.clone());
+        self.store.break_after(self.crash.take().or(options.crash_after));
+        self.started = Some(Started { graph, setup, warnings, real });
+        self.drive(walker, Event::Started).await
+    }
+
+    async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, Stop> {
+        let none = "there is no run to go on with: the script has not started one";
+        if self.started.is_none() {
+            return Err(Stop::refused(ErrorCode::NotFound, none));
+        }
+        let _taken = self.take()?;
+        let Some(started) = &mut self.started else { return Err(Stop::refused(ErrorCode::NotFound, none)) };
+        self.store.break_after(self.crash.take());
+        let setup = &mut started.setup;
+        let graph = Arc::clone(&started.graph);
+        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
+        if restored.is_none() && self.forks > 0 {
+            return Err(Stop::refused(
+                ErrorCode::NotFound,
+                "the fork was cut short before anything of it was stored: fork again",
+            ));
+        }
+        let Some((restored, _)) = restored else {
+            // It was cut short before anything was stored, so it starts anew.
+            setup.max_steps = options.max_steps.or(setup.max_steps);
+            let walker = RunTree::new(graph, setup.clone());
+            return self.drive(walker, Event::Started).await;
+        };
+        let mut resume = Resume { max_steps: options.max_steps, ..Resume::default() };
+        resume.answers = match (&options.answer, &options.answers) {
+            (Some(answer), _) => Answers::Bare(answer.clone()),
+            (None, Some(answers)) => Answers::ById(answers.clone()),
+            (None, None) => Answers::None,
+        };
+        let mut merged = None;
+        if let Some(inputs) = &options.inputs {
+            let mut all = setup.inputs.as_object().cloned().unwrap_or_default();
+            all.extend(inputs.clone());
+            merged = Some(Arc::new(fill_inputs(&graph, Value::Object(all))?));
+            resume.inputs = Some(inputs.clone());
+        }
+        let walker = RunTree::restore(graph, setup.clone(), restored)
+            .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
+        let summary = self.drive(walker, Event::Resumed(resume)).await?;
+        if let Some(started) = &mut self.started {
+            started.setup.max_steps = options.max_steps.or(started.setup.max_steps);
+            if let Some(inputs) = merged {
+                started.setup.inputs = inputs;
+            }
+        }
+        Ok(summary)
+    }
+
+    /// Lets a walker go on until the run stops, or until the store breaks off.
+    pub(crate) async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
+        let durability = self.started.as_ref().map_or(Durability::Sync, |started| started.setup.durability);
+        let executor = CaseExecutor {
+            doubles: Arc::clone(&self.doubles),
+            store: Arc::clone(&self.store),
+            real: self.started.as_ref().and_then(|started| started.real.clone()),
+            standstill: Arc::default(),
+        };
+        let parts = Parts {
+            executor: Arc::new(executor),
+            store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
+            writing: Writing::OneByOne,
+            key: self.key.clone(),
+            clock: Arc::new(self.clock),
+            durability,
+        };
+        if std::mem::take(&mut self.cancel) {
+            walker.handle(self.clock.now(), Event::CancelRequested).map_err(|error| {
+                Stop::Fault(format!("the walker does not take the cancellation: {error}"))
+            })?;
+        }
+        let mut driver = Driver::new(walker, &self.run, parts)
+            .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
+        let store = Arc::clone(&self.store);
+        let mut watcher = CountChildren { doubles: Arc::clone(&self.doubles), run: self.run.clone() };
+        let ended = tokio::select! {
+            biased;
+            () = store.broken() => None,
+            status = driver.drive(first, &mut watcher) => Some(status),
+        };
+        if store.is_broken() {
+            return Ok(None);
+        }
+        match ended {
+            Some(Ok(_)) | None => Ok(Some(driver.summary())),
+            Some(Err(DriveError::Refused { code, message })) => Err(Stop::refused(code, message)),
+            Some(Err(error)) => Err(Stop::Fault(error.to_string())),
+        }
+    }
+
+    /// The run as its records tell it.
+    pub(crate) fn stored_summary(&self) -> Result<Option<Summary>, String> {
+        let Some(started) = &self.started else { return Ok(None) };
+        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())
+            .map_err(|error| error.message().to_owned())?;
+        let walker = match restored {
+            Some((restored, _)) => {
+                RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
+                    .map_err(|error| format!("the run cannot be restored: {error}"))?
+            }
+            None => RunTree::new(Arc::clone(&started.graph), started.setup.clone()),
+        };
+        Ok(Some(walker.summary()))
+    }
+
+    fn load(&self) -> Result<(Graph, Vec<String>), Stop> {
+        match &self.case.graph {
+            GraphSource::Inline(config) => {
+                let problems = Problems::new();
+                let graph = load_config(config, &self.case.text, &self.case.name, &problems);
+                let (graph, warnings) = problems
+                    .finish(&self.path, &self.case.text, graph)
+                    .map_err(|problems| Stop::invalid(&problems))?;
+                Ok((graph, warnings.to_lines()))
+            }
+            GraphSource::File(path) => {
+                let shown = path.display().to_string();
+                let text =
+                    graph_runtime::project::text_file::read_as("the graph", path).map_err(Stop::from)?;
+                let loaded =
+                    load(&shown, &text, &id_of_graph(path)).map_err(|problems| Stop::invalid(&problems))?;
+                Ok((loaded.graph, loaded.warnings.to_lines()))
+            }
+        }
+    }
+
+    /// The graphs that nodes name: those of the case, and those that are found as in a run.
+    fn subgraphs(
+        &self,
+        graph: &Arc<Graph>,
+        manifest: &Manifest,
+        warnings: &mut Vec<String>,
+    ) -> Result<Graphs, Stop> {
+        let mut own = Graphs::new();
+        for (id, config) in &self.case.subgraphs {
+            let problems = Problems::new();
+            let graph = load_config(config, &self.case.text, id, &problems);
+            let (graph, found) = problems
+                .finish(&self.path, &self.case.text, graph)
+                .map_err(|problems| Stop::invalid(&problems))?;
+            warnings.extend(found.to_lines());
+            own.insert(id.clone(), Arc::new(graph));
+        }
+        let file = match &self.case.graph {
+            GraphSource::File(path) => path.as_path(),
+            GraphSource::Inline(_) => Path::new(&self.path),
+        };
+        let graphs = self
+            .items
+            .graphs(file, self.case.items_dir.as_deref(), graph, own, manifest, |id| self.doubles.has(id))
+            .map_err(Stop::from)?;
+        warnings.extend(recursion_warnings(graph, &graphs));
+        Ok(graphs)
+    }
+
+    fn manifest(&self) -> Result<Manifest, Stop> {
+        DispatchPatterns::parse(&self.case.caps)
+            .map(|dispatch| self.items.manifest(dispatch))
+            .map(|manifest| match self.case.budgets {
+                Some(budgets) => manifest.with_run_limits(budgets),
+                None => manifest,
+            })
+            .map_err(|error| {
+                Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help))
+            })
+    }
+
+    fn row(&self, graph: &Graph, setup: &Setup) -> RunRow {
+        let now = self.clock.now();
+        RunRow {
+            run_id: RUN.to_owned(),
+            graph_id: graph.id.clone(),
+            graph_path: None,
+            parent_id: None,
+            root_id: RUN.to_owned(),
+            continuation_of: None,
+            continuation_id: None,
+            chain_root_id: None,
+            status: Status::Running,
+            pid: None,
+            step: 0,
+            fuel: 0,
+            result: None,
+            error: None,
+            graph: graph.digest,
+            inputs: inputs_digest(&setup.inputs),
+            manifest: setup.manifest.digest(),
+            pins: setup.pins,
+            seed: setup.seed,
+            key: self.key.id(),
+            durability: setup.durability,
+            max_steps: setup.max_steps,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// Checks inputs against the graph's schema and fills in its defaults.
+fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, Stop> {
+    let join = |problems: Vec<String>| Stop::refused(ErrorCode::InvalidDocument, problems.join("\n"));
+    let Value::Object(inputs) = inputs else {
+        return Err(join(vec!["inputs: a mapping is needed".to_owned()]));
+    };
+    let checked = check_inputs(graph, inputs, &Meter::of_one_step()).map_err(|error| match error {
+        error @ InputsError::Exhausted(_) => Stop::refused(ErrorCode::Limit, error.to_string()),
+        InputsError::Schema { reasons } => {
+            join(reasons.iter().map(|reason| format!("`config_schema`: {reason}")).collect())
+        }
+        InputsError::Unfit { unfit, parameters } => {
+            join(unfit.iter().chain(&parameters).map(|problem| format!("inputs: {problem}")).collect())
+        }
+    })?;
+    if checked.parameters.resume_run_id.is_some() || checked.parameters.detached {
+        return Err(join(vec![
+            "inputs: a case has one run, in the foreground: `resume_run_id` and `async` have no place in it"
+                .to_owned(),
+        ]));
+    }
+    Ok(checked.inputs)
+}
+
+fn pins(manifest: &Manifest) -> Digest {
+    DomainHasher::new("graph-host/case-pins/v1").digest(&manifest.digest()).finish()
+}
+
+/// What there is of a run that did not come into being.
+fn unborn(refusal: Option<&Refusal>) -> Value {
+    let error = refusal.map(|refusal| {
+        Value::Object(Map::from_iter([
+            ("code".to_owned(), Value::from(refusal.code.as_str())),
+            ("message".to_owned(), Value::from(refusal.message.as_str())),
+        ]))
+    });
+    let empty = || Value::Array(Vec::new());
+    let mut result = BTreeMap::from([
+        ("state", Value::Object(Map::new())),
+        ("steps", Value::from(0)),
+        ("visited", empty()),
+        ("next", empty()),
+        ("interrupts", empty()),
+        ("warnings", empty()),
+    ]);
+    if let Some(error) = error {
+        result.insert("status", Value::from(Status::Failed.as_str()));
+        result.insert("error", error);
+    }
+    Value::Object(result.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}

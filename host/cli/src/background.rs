@@ -1,0 +1,235 @@
+//! Runs in the background: a process of their own that goes on when the terminal is closed.
+//!
+//! The command that was typed makes the run and checks everything. Then a second process takes it up as a resume does,
+//! and tells the first one, in a file, that the run is under way or why it is not.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use graph_core::record::ErrorCode;
+use graph_core::time::Timestamp;
+use graph_core::walker::Notice;
+use serde_json::{Map, Value, json};
+
+use crate::terminal::exit::Exit;
+use crate::terminal::output::error_document;
+use graph_runtime::error::{Error, Kind, Result};
+use graph_runtime::graph_driver::Observer;
+use graph_runtime::project;
+use graph_runtime::project::paths;
+use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::user_home::{write_atomic, write_new_private};
+
+/// How often the first process looks whether the second one has said something.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How much of the end of the output is shown where the second process has ended without a word, in bytes.
+const TAIL: usize = 2000;
+
+/// A run in the background.
+#[derive(Clone, Debug)]
+pub struct Detached {
+    /// The process that runs it.
+    pub pid: u32,
+    /// Where its output goes.
+    pub log: PathBuf,
+}
+
+/// What the second process is told, beside the run.
+#[derive(Debug, Default)]
+pub struct Orders {
+    /// Options of `resume`.
+    pub options: Vec<OsString>,
+    /// New inputs.
+    pub inputs: Option<Map<String, Value>>,
+}
+
+/// Starts a process that takes up a run which nobody holds, and waits until the run is under way.
+pub fn start(project: &Path, run: &str, orders: Orders) -> Result<Detached> {
+    let thread = Thread::of(project, run);
+    let folder = thread.create()?;
+    let log = thread.log_file()?;
+    let report = folder.join(format!("started-{}.json", std::process::id()));
+    let inputs = folder.join(format!("inputs-{}.json", std::process::id()));
+    let left = [report.clone(), inputs.clone()];
+    let clean = || left.iter().for_each(|path| drop(fs::remove_file(path)));
+    clean();
+    let mut options = orders.options;
+    if let Some(new) = orders.inputs {
+        let text = Value::Object(new).to_string();
+        write_new_private(&inputs, text.as_bytes())
+            .map_err(|error| Error::write("the inputs for the background", &inputs, &error))?;
+        options.extend(["--inputs".into(), inputs.clone().into_os_string()]);
+    }
+    let started = spawn(project, run, options, &log, &report)
+        .map_err(|error| Error::storage(format!("the process for the background cannot be started: {error}")))
+        .and_then(|mut child| await_report(&mut child, run, &log, &report).map(|()| child.id()));
+    clean();
+    Ok(Detached { pid: started?, log })
+}
+
+fn spawn(project: &Path, run: &str, options: Vec<OsString>, log: &Path, report: &Path) -> io::Result<Child> {
+    let output = paths::append(log)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["resume", run, "--project"]).arg(project).arg("--report-to").arg(report).args(options);
+    command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
+    // What a terminal sends to those in its foreground does not reach another group; what it sends when it is closed is
+    // ignored there.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn()
+}
+
+fn await_report(child: &mut Child, run: &str, log: &Path, report: &Path) -> Result<()> {
+    loop {
+        // Looked at before the file: whoever has ended writes no more.
+        let ended = child.try_wait().ok().flatten();
+        match fs::read_to_string(report) {
+            Ok(text) => return read_report(&text),
+            Err(_) if ended.is_some() => return Err(silent(run, log)),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn silent(run: &str, log: &Path) -> Error {
+    let text = fs::read(log).unwrap_or_default();
+    let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(TAIL)..]).into_owned();
+    let error =
+        Error::storage(format!("the process for run {run} has ended without a word:\n{}", tail.trim()));
+    error.help(format!("its output is in {}; go on with: graph-host resume {run}", project::shown(log)))
+}
+
+/// What the second process has said.
+fn read_report(text: &str) -> Result<()> {
+    let report: Value = serde_json::from_str(text).map_err(|error| {
+        Error::storage(format!("what the background process says cannot be read: {error}"))
+    })?;
+    let Some(error) = report.get("error").and_then(Value::as_object) else { return Ok(()) };
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    let number = error.get("exit").and_then(Value::as_u64);
+    let kind = KINDS.into_iter().find(|kind| Some(u64::from(Exit::from(*kind).code())) == number);
+    let mut again = Error::new(kind.unwrap_or(Kind::Failed), known_code(text("code")), text("message"));
+    if !text("help").is_empty() {
+        again = again.help(text("help"));
+    }
+    let own = ["code", "exit", "message", "help"];
+    let details: Map<_, _> = error
+        .iter()
+        .filter(|(key, _)| !own.contains(&key.as_str()))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    Err(again.details(Value::Object(details)))
+}
+
+/// One kind of error for each exit code: the report has no more of it.
+const KINDS: [Kind; 9] = [
+    Kind::Usage,
+    Kind::Invalid,
+    Kind::Denied,
+    Kind::Failed,
+    Kind::Limit,
+    Kind::Integrity,
+    Kind::NotFound,
+    Kind::Storage,
+    Kind::TimedOut,
+];
+
+fn known_code(code: &str) -> &'static str {
+    let codes = [
+        ErrorCode::NodeFailed,
+        ErrorCode::Denied,
+        ErrorCode::ConflictingWrite,
+        ErrorCode::InvalidUpdate,
+        ErrorCode::NoEdgeMatched,
+        ErrorCode::StalledBarrier,
+        ErrorCode::Limit,
+        ErrorCode::Finished,
+        ErrorCode::AmbiguousAnswer,
+        ErrorCode::AnswerNeeded,
+        ErrorCode::UnknownInterrupt,
+        ErrorCode::NotFound,
+        ErrorCode::InvalidDocument,
+        ErrorCode::Integrity,
+        ErrorCode::Storage,
+    ];
+    let known = codes.into_iter().map(ErrorCode::as_str).chain(["usage"]);
+    known.into_iter().find(|known| *known == code).unwrap_or("internal")
+}
+
+/// In the second process: tells the first one how it went. Of what is said by it and its clones, the first thing counts.
+#[derive(Clone, Debug)]
+pub struct Herald {
+    file: PathBuf,
+    said: Arc<AtomicBool>,
+}
+
+impl Herald {
+    /// A herald that writes to this file.
+    pub fn new(file: PathBuf) -> Self {
+        Self { file, said: Arc::default() }
+    }
+
+    /// The run is under way.
+    pub(crate) fn under_way(&self) {
+        self.say(&json!({ "pid": std::process::id() }));
+    }
+
+    /// The run does not go on.
+    pub fn failed(&self, error: &Error) {
+        self.say(&error_document(error));
+    }
+
+    fn say(&self, report: &Value) {
+        if !self.said.swap(true, Ordering::Relaxed) {
+            // Where it cannot be written, the first process sees that this one goes on or ends.
+            let _ = write_atomic(&self.file, report.to_string().as_bytes(), true);
+        }
+    }
+}
+
+/// The first thing that happens shows that the run is under way.
+impl Observer for Herald {
+    fn notice(&mut self, _: Timestamp, _: &Notice) {
+        self.under_way();
+    }
+}
+
+/// Lets this process live on when its terminal is closed.
+#[cfg(unix)]
+pub fn outlive_terminal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Without it, the run is stopped at the boundary of its superstep at worst.
+    if let Ok(mut hangups) = signal(SignalKind::hangup()) {
+        tokio::spawn(async move { while hangups.recv().await.is_some() {} });
+    }
+}
+
+/// Lets this process live on when its terminal is closed.
+#[cfg(not(unix))]
+pub fn outlive_terminal() {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_report_comes_over_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("report");
+        let error = Error::of_run(ErrorCode::AnswerNeeded, "say something")
+            .help("with --answer")
+            .details(json!({ "open": 2 }));
+        Herald::new(file.clone()).failed(&error);
+        let again = read_report(&fs::read_to_string(&file).unwrap()).unwrap_err();
+        assert_eq!(error_document(&again), error_document(&error));
+        Herald::new(file.clone()).under_way();
+        assert!(read_report(&fs::read_to_string(&file).unwrap()).is_ok());
+    }
+}

@@ -1,0 +1,123 @@
+//! Options that several commands have, and what the library makes of them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use graph_core::yaml::parse_duration;
+use graph_host::context::Context;
+use graph_runtime::error::Result;
+use graph_runtime::history::events::{Namespaces, StreamKind};
+use graph_runtime::project::Project;
+use graph_runtime::project::stores::StoreKind;
+use graph_runtime::registry::fetch_cache;
+use graph_runtime::registry::pull::Network;
+use graph_runtime::run::start::Sources;
+
+/// Where things are taken from: the options that say so are the same wherever components are used.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SourceArgs {
+    /// A trust file whose keys count for this command, beside those of your trust store
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust: Vec<PathBuf>,
+    /// A folder in which items are looked for first, as DIR/ID.wasm
+    #[arg(long, value_name = "DIR")]
+    pub(crate) items: Vec<PathBuf>,
+    /// The project: its .ai/tools has items. Without it, the nearest folder with .ai at or above the graph
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Let components run that nobody has signed: for those that you are developing
+    #[arg(long)]
+    pub(crate) allow_unsigned: bool,
+}
+
+impl SourceArgs {
+    /// As the library takes them.
+    pub(crate) fn sources(&self) -> Sources {
+        let Self { trust, items, project, allow_unsigned } = self.clone();
+        Sources { trust, items, project, allow_unsigned }
+    }
+
+    /// Fetches what is named by a reference, and looks for items next to it from then on. Any other word stays as it is.
+    pub(crate) fn fetch(&mut self, word: &str, project: &Project, context: &Context) -> Result<String> {
+        let mut sources = self.sources();
+        let word = fetch_cache::named(word, &mut sources, project, &context.host)?;
+        self.items = sources.items;
+        Ok(word)
+    }
+}
+
+/// How registries are talked to.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkArgs {
+    /// Talk to registries without TLS; with those on this machine that is done anyway, unless this is `false`
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    plain_http: Option<bool>,
+    /// How long all requests may take together, such as 30s or 10m
+    #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = span)]
+    timeout: Duration,
+    /// A host that may make the tokens of a registry and gets your credentials for it, such as `auth.docker.io`; without it,
+    /// only the registry itself. `GRAPH_HOST_REGISTRY_TOKEN_REALM` names one, too
+    #[arg(long, value_name = "HOST")]
+    token_realm: Vec<String>,
+}
+
+impl NetworkArgs {
+    /// As the library takes them.
+    pub(crate) fn network(&self) -> Network {
+        let Self { plain_http, timeout, token_realm } = self.clone();
+        Network { plain_http, timeout, token_realm }
+    }
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(span) if span.is_zero() => Err("it has to be longer than nothing".to_owned()),
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Reads one of these words, each with what it means.
+fn choice<T: Copy + Send + Sync + 'static>(
+    choices: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let values = choices.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(values).try_map(|given| {
+        let chosen = choices.iter().find(|(word, _, _)| *word == given);
+        chosen.map(|(_, _, value)| *value).ok_or("is none of the possible values")
+    })
+}
+
+/// Where a run is kept.
+pub(crate) fn store() -> impl TypedValueParser<Value = StoreKind> {
+    choice(&[
+        ("sqlite", "In the project's database, .ai/state/runs.db", StoreKind::Sqlite),
+        ("file", "As files in .ai/state/files, and as knowledge that graphs can load", StoreKind::File),
+        ("memory", "Nowhere: it is gone when it ends", StoreKind::Memory),
+    ])
+}
+
+/// A choice of what happens in a run.
+pub(crate) fn stream() -> impl TypedValueParser<Value = StreamKind> {
+    choice(&[
+        ("values", "The whole state after each step", StreamKind::Values),
+        ("updates", "What each node wrote", StreamKind::Updates),
+        (
+            "events",
+            "Steps, tasks, retries, hooks, commits, warnings, and how the run ends",
+            StreamKind::Events,
+        ),
+        ("debug", "Everything; live also the params and results of tasks", StreamKind::Debug),
+        ("interrupts", "The questions that the run asks", StreamKind::Interrupts),
+        ("custom", "What components emit", StreamKind::Custom),
+    ])
+}
+
+/// Which runs of a tree of runs are shown.
+pub(crate) fn namespaces() -> impl TypedValueParser<Value = Namespaces> {
+    choice(&[
+        ("all", "The run, and the graphs inside of it", Namespaces::All),
+        ("top", "The run at the top alone", Namespaces::Top),
+    ])
+}

@@ -1,0 +1,154 @@
+//! A run's inputs from the command line.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use graph_core::json::{self, StrictJsonError};
+use serde_json::{Map, Value};
+
+use graph_runtime::error::{Error, Result};
+
+/// How deep inputs may nest.
+const MAX_DEPTH: usize = 128;
+/// The largest file of inputs, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// Reads `--input k=v`. A value that is JSON is that value, anything else is text: `n=3` is a number, `n="3"` and
+/// `name=Ada` are text.
+pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
+    let (key, value) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`: write it as KEY=VALUE"))?;
+    if key.is_empty() {
+        return Err(format!("`{text}` has no name before `=`"));
+    }
+    match parse_value(value) {
+        Ok(value) => Ok((key.to_owned(), value)),
+        Err(error) => Err(format!("`{key}` is JSON that cannot be taken as it is: {error}; {AS_TEXT}")),
+    }
+}
+
+/// How a text is given that would be taken for JSON.
+pub(crate) const AS_TEXT: &str = "a text is put in quotes of its own, such as '\"3\"'";
+
+/// A value as it is typed: JSON if it is JSON, else text. JSON that would not be taken as it is (a key twice, a number
+/// that does not fit) is neither.
+pub fn parse_value(text: &str) -> Result<Value, StrictJsonError> {
+    match json::parse_strict(text.trim(), MAX_DEPTH) {
+        Err(error) if json::is_json(text.trim()) => Err(error),
+        read => Ok(read.unwrap_or_else(|_| Value::from(text))),
+    }
+}
+
+/// The inputs of a command line: those of the file, then the single ones over them.
+pub fn gather(file: Option<&Path>, pairs: Vec<(String, Value)>) -> Result<Map<String, Value>> {
+    let mut inputs = match file {
+        Some(path) => read("inputs", path)?,
+        None => Map::new(),
+    };
+    for (key, value) in pairs {
+        inputs.insert(key, value);
+    }
+    Ok(inputs)
+}
+
+/// Reads a JSON or YAML file with a mapping, `-` for stdin. `what`: `inputs`, `values`.
+pub fn read(what: &str, path: &Path) -> Result<Map<String, Value>> {
+    let stdin = path == Path::new("-");
+    let name = if stdin { "<stdin>".to_owned() } else { graph_runtime::project::shown(path) };
+    let mut text = String::new();
+    let read = if stdin {
+        std::io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+    };
+    read.map_err(|error| Error::read(&format!("the file of {what}"), Path::new(&name), &error))?;
+    if text.len() as u64 > LARGEST {
+        return Err(Error::invalid(format!("the {what} in {name} are larger than {} MiB", LARGEST >> 20)));
+    }
+    let value = parse_document(&name, &text)?;
+    match value {
+        Value::Object(inputs) => Ok(inputs),
+        other => {
+            Err(Error::invalid(format!("the {what} in {name} are {}, a mapping is needed", kind(&other)))
+                .help("write them as KEY: VALUE, one a line"))
+        }
+    }
+}
+
+fn parse_document(name: &str, text: &str) -> Result<Value> {
+    // JSON first: its numbers and its limits are those of every other value in a run.
+    let is_json = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    let mut not_json = None;
+    if is_json || text.trim_start().starts_with(['{', '[']) {
+        match json::parse_strict(text.trim_start_matches('\u{feff}'), MAX_DEPTH) {
+            Ok(value) => return Ok(value),
+            Err(error) => not_json = Some(error).filter(|_| is_json),
+        }
+    }
+    let problems = graph_core::diagnostic::Problems::new();
+    let value = graph_core::yaml::parse(text, &problems).map(|node| node.to_json());
+    let (value, _) = problems.finish(name, text, value)?;
+    match not_json {
+        None => Ok(value),
+        // What is YAML and not JSON would be read as something else than its name says.
+        Some(error) => {
+            Err(Error::invalid(format!("{name} is not JSON: {error}")).help("a file of YAML ends in .yaml"))
+        }
+    }
+}
+
+/// What kind of value it is, for messages.
+pub(crate) const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use graph_runtime::error::Kind;
+
+    #[test]
+    fn a_value_is_json_where_it_can_be() {
+        let of = |text: &str| parse_pair(text).unwrap().1;
+        assert_eq!(of("n=3"), json!(3));
+        assert_eq!(of("n=18446744073709551615"), json!(u64::MAX));
+        assert_eq!(of("n=\"3\""), json!("3"));
+        assert_eq!(of("n=Ada = Lovelace"), json!("Ada = Lovelace"));
+        assert_eq!(of("n="), json!(""));
+        assert_eq!(of("n={\"a\":[true,null]}"), json!({"a": [true, null]}));
+        assert_eq!(of("n={a: 1}"), json!("{a: 1}"));
+        assert_eq!(of("n=NaN"), json!("NaN"));
+        for lossy in ["n=18446744073709551616", "n=1e400", r#"n={"a":1,"a":2}"#, r#"n="\ud800""#] {
+            let error = parse_pair(lossy).unwrap_err();
+            assert!(error.contains("quotes of its own"), "{lossy}: {error}");
+        }
+        assert!(parse_pair("n").is_err());
+        assert!(parse_pair("=1").is_err());
+    }
+
+    #[test]
+    fn single_inputs_win_over_those_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("inputs.yaml");
+        std::fs::write(&path, "a: 1\nb: [x]\n").unwrap();
+        let inputs = gather(Some(&path), vec![("a".to_owned(), json!(2))]).unwrap();
+        assert_eq!(Value::Object(inputs), json!({"a": 2, "b": ["x"]}));
+        std::fs::write(&path, "- 1\n").unwrap();
+        let error = gather(Some(&path), Vec::new()).unwrap_err();
+        assert!(error.message().contains("a list"), "{error}");
+        std::fs::write(&path, "a: [1\n").unwrap();
+        assert_eq!(gather(Some(&path), Vec::new()).unwrap_err().kind(), Kind::Invalid);
+        let missing = gather(Some(Path::new("/no/such/file")), Vec::new()).unwrap_err();
+        assert_eq!(missing.kind(), Kind::NotFound);
+    }
+}

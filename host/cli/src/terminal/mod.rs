@@ -1,0 +1,14 @@
+//! What a person or a script sees: text, JSON documents, exit codes, questions.
+
+pub mod case_report;
+pub mod drawing;
+pub mod exit;
+pub mod foreground_run;
+pub mod history_lines;
+pub mod inputs;
+pub mod json_document;
+pub mod live_stream;
+pub mod output;
+pub mod prompt;
+pub mod run_report;
+pub mod text;

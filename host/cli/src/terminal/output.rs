@@ -1,0 +1,233 @@
+//! Where output goes: results on stdout, everything else on stderr, colours only where a person looks.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstyle::{AnsiColor, Style};
+use graph_core::diagnostic::printable;
+use serde_json::{Value, json};
+
+use crate::terminal::exit;
+use crate::terminal::json_document::{self, Document};
+use graph_runtime::error::{Error, Result};
+
+/// Text that is neither good nor bad but belongs to the frame.
+pub const DIM: Style = Style::new().dimmed();
+/// Names worth finding again.
+pub const BOLD: Style = Style::new().bold();
+/// Something that went well.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// Something to look at.
+pub const CAUTION: Style = AnsiColor::Yellow.on_default();
+/// Something that went wrong.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// The text between a style's escape sequences. Whether they reach the screen is decided where it is printed.
+pub fn styled(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// JSON text that a terminal may be shown: what it could act on, or what could turn the direction of writing, is escaped.
+/// JSON leaves more of that as it is than a terminal bears. Line breaks can only be layout, and stay.
+pub fn json_for_terminals(text: String) -> String {
+    if text.is_ascii() {
+        // `serde_json` escapes everything below the space; this is the one that is left.
+        return if text.contains('\u{7f}') { text.replace('\u{7f}', "\\u007f") } else { text };
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        let acts = (character.is_control() && character != '\n')
+            || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if acts {
+            // Writing to a string does not fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+/// An error as `--json` prints it.
+pub fn error_document(error: &Error) -> Value {
+    let mut members =
+        json!({ "code": error.code(), "exit": exit::of(error).code(), "message": error.message() });
+    if let Some(help) = error.help_text() {
+        members["help"] = Value::from(help);
+    }
+    if let Some(Value::Object(details)) = error.more() {
+        for (key, value) in details {
+            members[key] = value.clone();
+        }
+    }
+    json!({ "error": members })
+}
+
+/// Whether stdout has the beginning of a JSON document that an error has cut short: the error is then no document of its
+/// own. A process prints one document.
+static DOCUMENT_HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// How a command speaks.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    json: bool,
+    /// Documents are one line each, as everything before them.
+    lines: bool,
+}
+
+impl Output {
+    /// With `json`, one JSON document on stdout and nothing else there.
+    pub const fn new(json: bool) -> Self {
+        Self { json, lines: false }
+    }
+
+    /// With `lines`, stdout is a stream of JSON lines: nothing is printed there for people, and the command's document is
+    /// its last line.
+    #[must_use]
+    pub const fn in_lines(self, lines: bool) -> Self {
+        Self { lines, ..self }
+    }
+
+    /// Whether stdout is a stream of JSON lines.
+    pub const fn is_in_lines(self) -> bool {
+        self.lines
+    }
+
+    /// Prints a value as one line of JSON that is safe to show.
+    pub fn json_line(self, value: &Value) -> Result<()> {
+        quiet_pipe(writeln!(io::stdout().lock(), "{}", json_for_terminals(value.to_string())))
+    }
+
+    /// Whether stdout carries one JSON document.
+    pub const fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Whether a person sits at both ends, so that a question can be asked.
+    pub fn can_ask(self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Asks a person something, and takes the line that is typed; an empty one where nothing more comes.
+    pub fn ask_line(self, question: &str) -> Result<String> {
+        let _ = write!(anstream::stderr().lock(), "{question} ");
+        let mut line = String::new();
+        io::stdin()
+            .read_line(&mut line)
+            .map_err(|error| Error::storage(format!("the answer cannot be read: {error}")))?;
+        Ok(line.trim().to_owned())
+    }
+
+    /// Prints the command's JSON document.
+    pub fn document(self, value: &impl serde::Serialize) -> Result<()> {
+        quiet_pipe(json_document::write(value, io::stdout().lock(), !self.lines))
+    }
+
+    /// Prints the command's JSON document while its lists are made.
+    pub fn document_in_pieces(self, document: Document<'_>) -> Result<()> {
+        let (written, made) = match document.write(io::stdout().lock(), !self.lines) {
+            Ok(made) => (Ok(()), made),
+            Err(error) => (Err(error), Ok(())),
+        };
+        if made.is_err() {
+            DOCUMENT_HAS_BEGUN.store(true, Ordering::Relaxed);
+        }
+        quiet_pipe(written).and(made)
+    }
+
+    /// Prints a report: its JSON document with `--json`, otherwise what `render` makes of it for people.
+    pub fn show(self, report: &impl serde::Serialize, render: impl FnOnce() -> String) -> Result<()> {
+        if self.json {
+            let value = serde_json::to_value(report)
+                .map_err(|error| Error::storage(format!("the result cannot be written as JSON: {error}")))?;
+            self.document(&value)
+        } else {
+            self.line(render())
+        }
+    }
+
+    /// Prints a line of the result, for people. Styles are dropped where stdout is no terminal, or with `NO_COLOR`.
+    pub fn line(self, text: impl Display) -> Result<()> {
+        quiet_pipe(writeln!(anstream::stdout().lock(), "{text}"))
+    }
+
+    /// Prints a line about what is going on, on stderr.
+    pub fn note(self, text: impl Display) {
+        // Where stderr is gone there is nobody to tell.
+        let _ = writeln!(anstream::stderr().lock(), "{text}");
+    }
+
+    /// Prints a warning on stderr.
+    pub fn warn(self, text: impl Display) {
+        let text = text.to_string();
+        self.note(format_args!("{} {}", styled(CAUTION, "warning:"), printable(&text)));
+    }
+
+    /// Prints why the command ended, in the form that was asked for.
+    pub fn error(self, error: &Error) {
+        // Where stdout takes nothing, it is told on stderr all the same.
+        let is_document = self.json && !DOCUMENT_HAS_BEGUN.load(Ordering::Relaxed);
+        if !is_document || self.document(&error_document(error)).is_err() {
+            self.report(error.diagnostic());
+        }
+    }
+
+    /// Prints a diagnostic with its snippets and help on stderr.
+    pub fn report(self, diagnostic: &dyn miette::Diagnostic) {
+        let mut text = String::new();
+        if handler().render_report(&mut text, diagnostic).is_err() {
+            text = format!("error: {diagnostic}\n");
+        }
+        let _ = write!(anstream::stderr().lock(), "{text}");
+    }
+}
+
+fn handler() -> miette::GraphicalReportHandler {
+    let width = terminal_width();
+    miette::GraphicalReportHandler::new_themed(if colours() {
+        miette::GraphicalTheme::unicode()
+    } else {
+        miette::GraphicalTheme::unicode_nocolor()
+    })
+    .with_width(width)
+    // A path or a command is taken over by copying it: it is not taken apart.
+    .with_break_words(false)
+    .with_word_separator(textwrap::WordSeparator::AsciiSpace)
+    .with_links(false)
+}
+
+fn colours() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}
+
+fn terminal_width() -> usize {
+    std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .filter(|width| *width >= 40)
+        .unwrap_or(100)
+}
+
+/// A reader that has seen enough is no error.
+fn quiet_pipe(written: io::Result<()>) -> Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Error::storage(format!("stdout cannot be written: {error}"))),
+        Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_line_steers_a_terminal() {
+        let value = json!({ "a\u{9b}": "x\u{1b}[2J\u{7f}\u{85}\u{202e}é" });
+        let line = json_for_terminals(value.to_string());
+        assert_eq!(line, r#"{"a\u009b":"x\u001b[2J\u007f\u0085\u202eé"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap_or_default(), value);
+        assert_eq!(json_for_terminals(json!("\u{7f}").to_string()), r#""\u007f""#);
+    }
+}

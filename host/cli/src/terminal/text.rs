@@ -1,0 +1,90 @@
+//! Short texts about items, and the lines that notices become.
+
+use graph_core::diagnostic::{one_line, printable};
+use graph_core::trust::TextStanding;
+use graph_runtime::graph_engine::Level;
+use serde_json::Value;
+
+use crate::terminal::output::{self, Output, styled};
+use graph_runtime::notice::{Notice, NoticeObserver};
+
+/// Characters of an event's payload that are shown.
+const EVENT_CHARACTERS: usize = 300;
+
+/// What a graph's signature is worth, in a few words.
+pub fn standing_text(standing: &TextStanding) -> String {
+    match standing {
+        TextStanding::Unsigned => styled(output::CAUTION, "unsigned"),
+        TextStanding::Signed { key, .. } => {
+            styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
+        }
+        TextStanding::Legacy { .. } => {
+            format!(
+                "{} (it carries a signature line of Rye's, which proves nothing here)",
+                styled(output::CAUTION, "unsigned")
+            )
+        }
+        TextStanding::Invalid(refusal) => styled(output::BAD, printable(&refusal.to_string())),
+    }
+}
+
+/// The line about an event that a component has emitted.
+pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
+    format!(
+        "      {} {}: {} {}",
+        styled(output::DIM, "event"),
+        printable(path),
+        printable(name),
+        one_line(&payload.to_string(), EVENT_CHARACTERS)
+    )
+}
+
+/// Shows notices on stderr.
+#[derive(Clone, Copy, Debug)]
+pub struct TerminalNotices {
+    /// Where they are shown.
+    pub output: Output,
+    /// Whether what components write and emit is left out, as far as it is no warning.
+    pub quiet: bool,
+}
+
+impl NoticeObserver for TerminalNotices {
+    fn notice(&self, notice: Notice<'_>) {
+        match notice {
+            Notice::Doubtful(diagnostics) => self.output.report(diagnostics),
+            Notice::SlowCompilation { id, bytes } => {
+                let size = if bytes < 1 << 20 {
+                    format!("{} KiB", bytes.div_ceil(1 << 10))
+                } else {
+                    format!("{} MiB", bytes.div_ceil(1 << 20))
+                };
+                let id = printable(id);
+                self.output.note(format_args!("compiling `{id}` ({size}); this is done once"));
+            }
+            Notice::LogLine { path, level, message } => self.log_line(path, level, message),
+            Notice::Event { path, name, payload } => {
+                if !self.quiet {
+                    self.output.note(event_line(path, name, payload));
+                }
+            }
+            Notice::RunItemOutdated { run, error } => {
+                self.output.warn(format_args!("the knowledge item of run {run} is not up to date: {error}"));
+            }
+        }
+    }
+}
+
+impl TerminalNotices {
+    fn log_line(&self, path: &str, level: Level, message: &str) {
+        if level < Level::Info || (self.quiet && level < Level::Warn) {
+            return;
+        }
+        let style = match level {
+            Level::Error => output::BAD,
+            Level::Warn => output::CAUTION,
+            Level::Trace | Level::Debug | Level::Info => output::DIM,
+        };
+        let (path, message) = (printable(path), printable(message));
+        self.output.note(format_args!("      {} {path}: {message}", styled(style, level.as_str())));
+    }
+}

@@ -1,0 +1,71 @@
+//! Whoever performs tasks: the engine in a real run, doubles in a case.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::digest::Digest;
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Category, Failure};
+use graph_core::record::HostCall;
+use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
+
+/// Hears of the calls that components make of the host, on the threads that carry them out.
+pub trait CallObserver: fmt::Debug + Send + Sync {
+    /// An attempt of a task has called the host.
+    fn host_call(&self, task: &str, attempt: u32, call: &HostCall);
+}
+
+/// Performs the attempts that the walker asks for.
+pub trait TaskExecutor: fmt::Debug + Send + Sync + 'static {
+    /// Performs one attempt. Dropping the future gives the attempt up. The driver bounds it by the attempt's timeout.
+    fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport>;
+
+    /// Performs a hook's dispatch, as an attempt of a task.
+    fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
+        self.execute(spec.call)
+    }
+
+    /// Who would perform the attempt, and with what: the digest of the component, its grant and the engine. None where that
+    /// cannot be said, or where the attempt would not be let through: then no stored result stands in for it.
+    fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
+        let _ = spec;
+        futures::future::ready(None).boxed()
+    }
+
+    /// Whether the attempt is known to be over sooner than another thread could take it up: it is then performed by the
+    /// driver's own thread. A wrong guess costs time and nothing else.
+    fn is_brief(&self, spec: &TaskSpec) -> bool;
+
+    /// How many attempts it is of use to have under way at one time, where the graph does not say.
+    fn parallelism(&self) -> usize;
+
+    /// Tells somebody of the calls that components make, from now on.
+    fn observe(&self, calls: Arc<dyn CallObserver>) {
+        let _ = calls;
+    }
+
+    /// How long the driver waits for an attempt.
+    fn bound(&self, limits: &TaskLimits) -> Duration {
+        limits.timeout
+    }
+
+    /// What an attempt comes to that was given up because its time was over.
+    fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
+        let message = format!("it did not answer within {}", span(limits.timeout));
+        TaskReport::new(Err(Failure::new(Category::Timeout, message)), 0)
+    }
+}
+
+/// A span of time as documents write it.
+pub(crate) fn span(span: Duration) -> String {
+    let ms = span.as_millis();
+    match ms {
+        0 => "0ms".to_owned(),
+        ms if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
+        ms if ms % 1000 == 0 => format!("{}s", ms / 1000),
+        ms => format!("{ms}ms"),
+    }
+}

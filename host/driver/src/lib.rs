@@ -1,0 +1,22 @@
+//! The driver of a run: it performs the effects that the walker of `graph-core` asks for, and reports each outcome as an
+//! event.
+//!
+//! It decides nothing. Tasks go to a [`TaskExecutor`], records to a `CheckpointStore` of `graph-store`, the time comes
+//! from a [`Clock`], and whoever wants to see what happens is an [`Observer`].
+
+mod clock;
+mod executor;
+mod observer;
+mod record_writer;
+mod results;
+mod run;
+mod tasks;
+
+pub use clock::{Clock, SystemClock};
+pub use executor::{CallObserver, TaskExecutor};
+pub use observer::{Both, Observer, Observers};
+pub use record_writer::Writing;
+pub use run::{Control, DriveError, Driver, Parts};
+
+#[cfg(test)]
+mod tests;

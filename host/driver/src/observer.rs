@@ -1,0 +1,165 @@
+//! Who watches a run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use graph_core::record::Status;
+use graph_core::time::Timestamp;
+use graph_core::walker::{Notice, TaskReport, TaskSpec};
+
+use crate::executor::CallObserver;
+
+/// Sees what happens in a run. It is called by the driver's own thread, which waits for it.
+pub trait Observer: Send {
+    /// Something happened.
+    fn notice(&mut self, at: Timestamp, notice: &Notice);
+
+    /// An attempt of a task has been asked for.
+    fn dispatched(&mut self, _at: Timestamp, _spec: &TaskSpec) {}
+
+    /// An attempt has come to an end.
+    fn done(&mut self, _at: Timestamp, _task: &str, _attempt: u32, _report: &TaskReport) {}
+
+    /// An attempt was given up.
+    fn aborted(&mut self, _task: &str, _attempt: u32) {}
+
+    /// Records have been stored.
+    fn stored(&mut self) {}
+
+    /// The run goes no further in this process.
+    fn stopped(&mut self, _status: Status) {}
+
+    /// Who hears of the calls that components make, if anybody does.
+    fn calls(&self) -> Option<Arc<dyn CallObserver>> {
+        None
+    }
+}
+
+impl Observer for () {
+    fn notice(&mut self, _at: Timestamp, _notice: &Notice) {}
+}
+
+/// An observer that may be missing.
+impl<O: Observer> Observer for Option<O> {
+    fn notice(&mut self, at: Timestamp, notice: &Notice) {
+        if let Some(observer) = self {
+            observer.notice(at, notice);
+        }
+    }
+
+    fn dispatched(&mut self, at: Timestamp, spec: &TaskSpec) {
+        if let Some(observer) = self {
+            observer.dispatched(at, spec);
+        }
+    }
+
+    fn done(&mut self, at: Timestamp, task: &str, attempt: u32, report: &TaskReport) {
+        if let Some(observer) = self {
+            observer.done(at, task, attempt, report);
+        }
+    }
+
+    fn aborted(&mut self, task: &str, attempt: u32) {
+        if let Some(observer) = self {
+            observer.aborted(task, attempt);
+        }
+    }
+
+    fn stored(&mut self) {
+        if let Some(observer) = self {
+            observer.stored();
+        }
+    }
+
+    fn stopped(&mut self, status: Status) {
+        if let Some(observer) = self {
+            observer.stopped(status);
+        }
+    }
+
+    fn calls(&self) -> Option<Arc<dyn CallObserver>> {
+        self.as_ref().and_then(Observer::calls)
+    }
+}
+
+/// Several observers; each hears of everything, in turn.
+#[derive(Default)]
+pub struct Observers(Vec<Box<dyn Observer>>);
+
+impl Observers {
+    /// One more.
+    pub fn push(&mut self, observer: impl Observer + 'static) {
+        self.0.push(Box::new(observer));
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Observers").field(&self.0.len()).finish()
+    }
+}
+
+impl Observer for Observers {
+    fn notice(&mut self, at: Timestamp, notice: &Notice) {
+        self.0.iter_mut().for_each(|observer| observer.notice(at, notice));
+    }
+
+    fn dispatched(&mut self, at: Timestamp, spec: &TaskSpec) {
+        self.0.iter_mut().for_each(|observer| observer.dispatched(at, spec));
+    }
+
+    fn done(&mut self, at: Timestamp, task: &str, attempt: u32, report: &TaskReport) {
+        self.0.iter_mut().for_each(|observer| observer.done(at, task, attempt, report));
+    }
+
+    fn aborted(&mut self, task: &str, attempt: u32) {
+        self.0.iter_mut().for_each(|observer| observer.aborted(task, attempt));
+    }
+
+    fn stored(&mut self) {
+        self.0.iter_mut().for_each(|observer| observer.stored());
+    }
+
+    fn stopped(&mut self, status: Status) {
+        self.0.iter_mut().for_each(|observer| observer.stopped(status));
+    }
+
+    fn calls(&self) -> Option<Arc<dyn CallObserver>> {
+        self.0.iter().find_map(|observer| observer.calls())
+    }
+}
+
+/// Two observers, of which the first goes on to be used by its owner.
+pub struct Both<'a>(
+    /// Hears of everything first.
+    pub &'a mut dyn Observer,
+    /// Hears of everything second.
+    pub &'a mut dyn Observer,
+);
+
+impl Observer for Both<'_> {
+    fn notice(&mut self, at: Timestamp, notice: &Notice) {
+        self.0.notice(at, notice);
+        self.1.notice(at, notice);
+    }
+
+    fn dispatched(&mut self, at: Timestamp, spec: &TaskSpec) {
+        self.0.dispatched(at, spec);
+        self.1.dispatched(at, spec);
+    }
+
+    fn done(&mut self, at: Timestamp, task: &str, attempt: u32, report: &TaskReport) {
+        self.0.done(at, task, attempt, report);
+        self.1.done(at, task, attempt, report);
+    }
+
+    fn aborted(&mut self, task: &str, attempt: u32) {
+        self.0.aborted(task, attempt);
+        self.1.aborted(task, attempt);
+    }
+
+    fn stored(&mut self) {
+        self.0.stored();
+        self.1.stored();
+    }
+}

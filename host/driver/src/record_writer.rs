@@ -1,0 +1,476 @@
+//! Signing and storing what the walker wants persisted.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc as blocking;
+use std::thread::JoinHandle;
+
+use graph_core::digest::Digest;
+use graph_core::graph::Durability;
+use graph_core::hook::HookEvent;
+use graph_core::json;
+use graph_core::record::{Record, RecordKind, Source, Status, UnsignedRecord};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Persist, PersistId};
+use graph_store::{Change, CheckpointStore, RunUpdate, Synchronous};
+use tokio::sync::mpsc;
+
+/// So many records wait for the writer at most before a run under `durability: async` waits with them: what a crash may
+/// take, and what waits in memory, does not grow with the run.
+const BACKLOG: usize = 128;
+
+/// So many records wait for the writer before nothing more is begun, under every durability: some tenths of a second of
+/// work for a run that is asked to stop.
+const BEHIND: usize = 4096;
+
+/// So many bytes of channel values wait at most, in the same way as [`BACKLOG`] says of records.
+const BACKLOG_BYTES: usize = 32 << 20;
+
+/// How records reach the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// By the driver's own thread, at once: for a store that does not wait for a disk.
+    Inline,
+    /// The same, each record in a transaction of its own and none left out.
+    OneByOne,
+    /// By a thread of its own, which commits together whatever has come meanwhile.
+    Thread,
+}
+
+/// What became of the records up to one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// The newest one.
+    pub(crate) id: PersistId,
+    /// Why they were refused, if they were.
+    pub(crate) refused: Option<String>,
+}
+
+/// A text that a record refers to by its digest.
+pub(crate) type Text = (Digest, String);
+
+/// A record that waits to be written.
+struct Queued {
+    persist: Box<Persist>,
+    text: Option<Text>,
+    update: RunUpdate,
+}
+
+/// How much is handed to the thread that writes at one time.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    records: usize,
+    /// Of their values.
+    bytes: usize,
+}
+
+impl Batch {
+    fn of(queue: &[Queued]) -> Self {
+        let values = queue.iter().flat_map(|queued| &queued.persist.values);
+        Self { records: queue.len(), bytes: values.map(|value| value.json.len()).sum() }
+    }
+}
+
+/// Takes records from the driver and tells when they are stored.
+pub(crate) struct RecordWriter {
+    writer: Arc<Writer>,
+    mode: Mode,
+    durability: Durability,
+    /// Changes of the run's row that go with the next record.
+    amendment: RunUpdate,
+    /// Pushed since the last commit.
+    queue: Vec<Queued>,
+    /// Supersteps and fuel of the newest checkpoint that was pushed.
+    standing: Option<(u64, u64)>,
+    /// The newest record that was pushed.
+    newest: PersistId,
+    /// Handed to the thread and not acknowledged by it.
+    unwritten: usize,
+    /// The bytes of their values.
+    unwritten_bytes: usize,
+    /// The newest record that counts as persisted once fewer wait: under `async` alone.
+    held_back: Option<PersistId>,
+    acknowledged: VecDeque<Written>,
+    /// Something has been stored since somebody asked.
+    news: bool,
+}
+
+enum Mode {
+    Inline {
+        together: bool,
+    },
+    Thread {
+        records: Option<blocking::Sender<Vec<Queued>>>,
+        written: mpsc::UnboundedReceiver<(Batch, Written)>,
+        thread: Option<JoinHandle<()>>,
+    },
+}
+
+struct Writer {
+    store: Arc<dyn CheckpointStore>,
+    key: SigningKey,
+    run: String,
+    durability: Durability,
+    /// How hard a commit is pressed that the run goes on after.
+    synchronous: Synchronous,
+}
+
+impl RecordWriter {
+    /// The records of one run.
+    pub(crate) fn new(
+        store: Arc<dyn CheckpointStore>,
+        key: SigningKey,
+        run: &str,
+        durability: Durability,
+        writing: Writing,
+    ) -> std::io::Result<Self> {
+        let synchronous = match durability {
+            Durability::Sync | Durability::Exit => Synchronous::Full,
+            Durability::Async => Synchronous::Normal,
+        };
+        let writer = Arc::new(Writer { store, key, run: run.to_owned(), durability, synchronous });
+        let mode = match writing {
+            Writing::Inline | Writing::OneByOne => Mode::Inline { together: writing == Writing::Inline },
+            Writing::Thread => {
+                let (give, taken) = blocking::channel::<Vec<Queued>>();
+                let (tell, written) = mpsc::unbounded_channel();
+                let thread_writer = Arc::clone(&writer);
+                let thread = std::thread::Builder::new()
+                    .name("graph-host-writer".to_owned())
+                    .spawn(move || thread_writer.serve(&taken, &tell))?;
+                Mode::Thread { records: Some(give), written, thread: Some(thread) }
+            }
+        };
+        Ok(Self {
+            writer,
+            mode,
+            durability,
+            amendment: RunUpdate::default(),
+            queue: Vec::new(),
+            standing: None,
+            newest: PersistId(0),
+            unwritten: 0,
+            unwritten_bytes: 0,
+            held_back: None,
+            acknowledged: VecDeque::new(),
+            news: false,
+        })
+    }
+
+    /// Changes the run's row together with the next record that is pushed.
+    pub(crate) fn amend(&mut self, update: RunUpdate) {
+        merge(&mut self.amendment, update);
+    }
+
+    /// Takes a record. It is written once [`Self::commit`] is called.
+    ///
+    /// `spent` is the fuel that the run has used by now, where it stops: also in tasks of a superstep that has not committed.
+    pub(crate) fn push(
+        &mut self,
+        persist: Box<Persist>,
+        text: Option<Text>,
+        at: Timestamp,
+        spent: Option<u64>,
+    ) {
+        self.newest = persist.id;
+        let mut update = std::mem::take(&mut self.amendment);
+        update.at = at;
+        // The row is that of the run itself, whatever its child runs have come to.
+        if let Record::Checkpoint(checkpoint) = &persist.record
+            && checkpoint.namespace.is_empty()
+        {
+            self.standing = Some((checkpoint.step, checkpoint.fuel));
+        }
+        if let (Record::Hook(hook), Some((_, fuel))) = (&persist.record, &mut self.standing)
+            && hook.event != HookEvent::Error
+        {
+            *fuel = hook.fuel_total;
+        }
+        describe(&persist.record, &mut update);
+        // Every page that a commit touches costs, so the row changes with the status, not with each superstep.
+        if let (Some((step, fuel)), true) = (self.standing, update.status.is_some()) {
+            (update.step, update.fuel) = (Some(step), Some(spent.unwrap_or(fuel)));
+        }
+        self.queue.push(Queued { persist, text, update });
+    }
+
+    /// Writes what was pushed, or hands it to the thread that writes. What is pushed between two commits stays together:
+    /// a task's record and the checkpoint that makes it void are one transaction, not two.
+    ///
+    /// Where the driver is `idle`, with nothing to do until this is stored, it writes itself: waking a thread and being
+    /// woken by it takes about as long as a commit does on a fast disk.
+    pub(crate) fn commit(&mut self, idle: bool) {
+        if self.queue.is_empty() {
+            return;
+        }
+        let queue = std::mem::take(&mut self.queue);
+        let here = idle && self.durability == Durability::Sync && self.unwritten == 0;
+        match &mut self.mode {
+            Mode::Thread { .. } if here => {
+                self.acknowledged.extend(self.writer.write(queue, true));
+                self.news = true;
+            }
+            Mode::Inline { together: true } => {
+                self.acknowledged.extend(self.writer.write(queue, true));
+                self.news = true;
+            }
+            Mode::Inline { together: false } => {
+                self.news = true;
+                for queued in queue {
+                    self.acknowledged.extend(self.writer.write(std::iter::once(queued), false));
+                }
+            }
+            Mode::Thread { records, .. } => {
+                let (id, batch) = (self.newest, Batch::of(&queue));
+                let sent = records.as_ref().is_some_and(|records| records.send(queue).is_ok());
+                let refused = (!sent).then(|| "the thread that writes to the store has ended".to_owned());
+                if sent {
+                    self.unwritten += batch.records;
+                    self.unwritten_bytes += batch.bytes;
+                }
+                let waits = self.unwritten > BACKLOG || self.unwritten_bytes > BACKLOG_BYTES;
+                if sent && self.durability == Durability::Async && waits {
+                    self.held_back = Some(id);
+                } else if !sent || self.durability == Durability::Async {
+                    self.acknowledged.push_back(Written { id, refused });
+                }
+            }
+        }
+    }
+
+    /// Whether everything that was pushed is stored.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.unwritten == 0
+    }
+
+    /// Whether so much waits to be written that nothing more should be begun: a run that is to stop waits for all of it.
+    pub(crate) const fn is_behind(&self) -> bool {
+        self.unwritten > BEHIND
+    }
+
+    /// Whether something has been stored since the last call.
+    pub(crate) const fn take_news(&mut self) -> bool {
+        std::mem::replace(&mut self.news, false)
+    }
+
+    /// The next acknowledgement, if there is one already.
+    pub(crate) fn try_acknowledged(&mut self) -> Option<Written> {
+        while let Mode::Thread { written, .. } = &mut self.mode
+            && let Ok((batch, news)) = written.try_recv()
+        {
+            self.take(batch, news);
+        }
+        self.acknowledged.pop_front()
+    }
+
+    /// Waits for the thread to write something. Never ready where there is nothing to wait for.
+    pub(crate) async fn written(&mut self) {
+        let Mode::Thread { written, .. } = &mut self.mode else { return std::future::pending().await };
+        if self.unwritten == 0 {
+            return std::future::pending().await;
+        }
+        if let Some((batch, news)) = written.recv().await {
+            self.take(batch, news);
+        } else {
+            (self.unwritten, self.unwritten_bytes) = (0, 0);
+            let refused = Some("the thread that writes to the store has ended".to_owned());
+            self.acknowledged.push_back(Written { id: self.newest, refused });
+        }
+    }
+
+    /// The thread has written these records.
+    fn take(&mut self, batch: Batch, news: Written) {
+        self.news = true;
+        self.unwritten = self.unwritten.saturating_sub(batch.records);
+        self.unwritten_bytes = self.unwritten_bytes.saturating_sub(batch.bytes);
+        if self.durability != Durability::Async || news.refused.is_some() {
+            self.acknowledged.push_back(news);
+        } else if self.unwritten <= BACKLOG
+            && self.unwritten_bytes <= BACKLOG_BYTES
+            && let Some(id) = self.held_back.take()
+        {
+            self.acknowledged.push_back(Written { id, refused: None });
+        }
+    }
+
+    /// Waits until everything pushed is stored. `Err` says why it could not be.
+    pub(crate) async fn flush(&mut self) -> Result<(), String> {
+        self.commit(true);
+        while self.unwritten > 0 {
+            self.written().await;
+        }
+        match self.acknowledged.iter().find_map(|news| news.refused.clone()) {
+            Some(refused) => Err(refused),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for RecordWriter {
+    fn drop(&mut self) {
+        if let Mode::Thread { records, thread, .. } = &mut self.mode {
+            *records = None;
+            if let Some(thread) = thread.take() {
+                // A panic of the writer has been told as a refusal.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RecordWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordWriter")
+            .field("run", &self.writer.run)
+            .field("unwritten", &self.unwritten)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// Writes until the driver is gone: whatever waits goes into one transaction.
+    fn serve(
+        &self,
+        waiting: &blocking::Receiver<Vec<Queued>>,
+        tell: &mpsc::UnboundedSender<(Batch, Written)>,
+    ) {
+        let mut refused: Option<String> = None;
+        while let Ok(first) = waiting.recv() {
+            let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).flatten().collect();
+            let size = Batch::of(&batch);
+            // Nothing may follow records that are missing.
+            let written = match (&refused, batch.last()) {
+                (Some(_), Some(last)) => Some(Written { id: last.persist.id, refused: refused.clone() }),
+                _ => self.write(batch, true),
+            };
+            let Some(written) = written else { continue };
+            refused.clone_from(&written.refused);
+            if tell.send((size, written)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Signs and commits a batch. A task record that a checkpoint of the same batch makes void is not even signed,
+    /// unless all are to be kept.
+    fn write(&self, batch: impl IntoIterator<Item = Queued>, together: bool) -> Option<Written> {
+        let batch: Vec<_> = batch.into_iter().collect();
+        let id = batch.last()?.persist.id;
+        // By namespace: each run of a tree has checkpoints of its own.
+        let mut newest: HashMap<String, u64> = HashMap::new();
+        for queued in &batch {
+            if let Record::Checkpoint(checkpoint) = &queued.persist.record
+                && together
+            {
+                newest.insert(checkpoint.namespace.clone(), checkpoint.sequence);
+            }
+        }
+        // Where a run pauses or ends it stays: that is never left to chance.
+        let stops = batch.iter().any(|queued| match &queued.persist.record {
+            Record::Checkpoint(checkpoint) => checkpoint.end.is_some(),
+            Record::Status(status) => status.status != Status::Running,
+            _ => false,
+        });
+        let synchronous = if stops { Synchronous::Full } else { self.synchronous };
+        let mut update = RunUpdate::default();
+        let mut records = Vec::with_capacity(batch.len());
+        let mut refused = None;
+        for Queued { persist, text, update: change } in batch {
+            merge(&mut update, change);
+            if let Some((digest, text)) = text {
+                refused =
+                    refused.or(self.store.put_snapshot(&digest, &text).err().map(|error| error.to_string()));
+            }
+            let under = match &persist.record {
+                Record::Task(task) => Some((&task.namespace, task.sequence)),
+                Record::Answers(answers) => Some((&answers.namespace, answers.sequence)),
+                Record::Hook(hook) => Some((&hook.namespace, hook.sequence)),
+                Record::Checkpoint(_) | Record::Status(_) => None,
+            };
+            let is_void = |(namespace, under)| newest.get(namespace).is_some_and(|newest| under < *newest);
+            if under.is_some_and(is_void) {
+                continue;
+            }
+            match persist.encode() {
+                Ok(record) => records.push(record),
+                Err(error) => refused = refused.or(Some(error.to_string())),
+            }
+        }
+        if refused.is_none() {
+            refused = self.sign_and_commit(records, &update, synchronous).err();
+        }
+        Some(Written { id, refused })
+    }
+
+    fn sign_and_commit(
+        &self,
+        records: Vec<UnsignedRecord>,
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), String> {
+        // Under `sync` a run continues only once a boundary is stored, and each checkpoint has a signature of its own; everything
+        // else in one transaction shares a signature.
+        let alone = |record: &UnsignedRecord| {
+            self.durability == Durability::Sync && record.kind() == RecordKind::Checkpoint
+        };
+        let records = UnsignedRecord::sign_together(records, alone, &self.key);
+        let records = records.map_err(|error| error.to_string())?;
+        self.store.commit(&self.run, &records, update, synchronous).map_err(|error| error.to_string())
+    }
+}
+
+/// What a record means for the run's row.
+fn describe(record: &Record, update: &mut RunUpdate) {
+    match record {
+        // The row is of the run at the top.
+        Record::Checkpoint(checkpoint) if !checkpoint.namespace.is_empty() => {}
+        Record::Status(status) if !status.namespace.is_empty() => {}
+        Record::Checkpoint(checkpoint) => {
+            // An update may go back to a checkpoint with other inputs.
+            update.inputs = matches!(checkpoint.source, Source::Inputs | Source::Update { .. })
+                .then_some(checkpoint.inputs);
+            if let Some(end) = &checkpoint.end {
+                update.result = Change::Set(json::canonical_string(&end.output.0).into());
+                update.error = Change::Clear;
+                // Where hooks follow, the status comes once they have had their say.
+                if checkpoint.hooks.is_empty() {
+                    update.status = Some(end.status);
+                    update.pid = Change::Clear;
+                }
+            }
+        }
+        Record::Status(status) => {
+            update.status = Some(status.status);
+            update.error = match status.error.as_ref().map(serde_json::to_string) {
+                Some(Ok(text)) => Change::Set(text.into()),
+                _ => Change::Clear,
+            };
+            update.pid = if status.status == Status::Running { Change::Keep } else { Change::Clear };
+        }
+        Record::Task(_) | Record::Answers(_) | Record::Hook(_) => {}
+    }
+}
+
+/// What a later change leaves of an earlier one.
+fn merge(update: &mut RunUpdate, later: RunUpdate) {
+    fn over<T>(field: &mut Change<T>, later: Change<T>) {
+        if !matches!(later, Change::Keep) {
+            *field = later;
+        }
+    }
+    update.at = later.at;
+    update.status = later.status.or(update.status);
+    update.step = later.step.or(update.step);
+    update.fuel = later.fuel.or(update.fuel);
+    update.graph = later.graph.or(update.graph);
+    update.inputs = later.inputs.or(update.inputs);
+    update.manifest = later.manifest.or(update.manifest);
+    update.pins = later.pins.or(update.pins);
+    over(&mut update.pid, later.pid);
+    over(&mut update.result, later.result);
+    over(&mut update.error, later.error);
+    over(&mut update.continuation_id, later.continuation_id);
+    over(&mut update.max_steps, later.max_steps);
+}

@@ -1,0 +1,87 @@
+//! What is kept of earlier tasks, as a driver reaches it. What may stand in for what is the walker's to say.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::digest::Digest;
+use graph_core::record::CacheEntry;
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::{Answered, Event, Lookup};
+use graph_store::CheckpointStore;
+
+use crate::executor::TaskExecutor;
+
+/// What was handed out to be persisted and may still be on its way to the store, by key and namespace.
+type OnTheWay = BTreeMap<(Digest, String), CacheEntry>;
+
+/// The results that the store keeps, and those on their way there.
+pub(crate) struct Results {
+    store: Arc<dyn CheckpointStore>,
+    signer: VerifyingKey,
+    on_the_way: Arc<OnTheWay>,
+    /// Nothing stands in, and nothing is kept.
+    off: bool,
+}
+
+impl Results {
+    pub(crate) fn new(store: Arc<dyn CheckpointStore>, signer: VerifyingKey) -> Self {
+        Self { store, signer, on_the_way: Arc::default(), off: false }
+    }
+
+    /// From now on every task is dispatched.
+    pub(crate) const fn switch_off(&mut self) {
+        self.off = true;
+    }
+
+    /// These are on their way to the store.
+    pub(crate) fn handed_out(&mut self, results: &[CacheEntry]) {
+        if !results.is_empty() {
+            let placed =
+                results.iter().map(|entry| ((entry.key, entry.namespace().to_owned()), entry.clone()));
+            Arc::make_mut(&mut self.on_the_way).extend(placed);
+        }
+    }
+
+    /// Everything that was handed out is stored.
+    pub(crate) fn stored(&mut self) {
+        if !self.on_the_way.is_empty() {
+            self.on_the_way = Arc::default();
+        }
+    }
+
+    /// Says what is kept for a task. It may have to load the task's component.
+    pub(crate) fn look_up(&self, lookup: Lookup, executor: &dyn TaskExecutor) -> BoxFuture<'static, Event> {
+        if self.off {
+            return futures::future::ready(lookup.answer(Answered::default())).boxed();
+        }
+        let performer = executor.performer(&lookup.spec);
+        let (store, signer, on_the_way) =
+            (Arc::clone(&self.store), self.signer, Arc::clone(&self.on_the_way));
+        async move {
+            let Some(performer) = performer.await else { return lookup.answer(Answered::default()) };
+            let key = lookup.key(&performer);
+            let under = on_the_way.range((key, String::new())..).take_while(|((of, _), _)| *of == key);
+            let on_the_way = under.map(|(_, entry)| entry.clone());
+            let answered = match store.results(&key, lookup.window()) {
+                Ok(stored) => lookup.choose(key, &stored, on_the_way, &signer),
+                // A result that cannot be read is computed again.
+                Err(error) => Answered { key: Some(key), found: None, trouble: Some(error.to_string()) },
+            };
+            lookup.answer(answered)
+        }
+        .boxed()
+    }
+}
+
+impl fmt::Debug for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Results")
+            .field("store", &self.store)
+            .field("on_the_way", &self.on_the_way.len())
+            .field("off", &self.off)
+            .finish_non_exhaustive()
+    }
+}

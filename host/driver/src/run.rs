@@ -1,0 +1,335 @@
+//! The event loop.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use graph_core::graph::Durability;
+use graph_core::json;
+use graph_core::record::{ErrorCode, Record, Source, Status};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
+use graph_store::{CheckpointStore, RunUpdate};
+use tokio::sync::mpsc;
+
+use crate::clock::Clock;
+use crate::executor::{CallObserver, TaskExecutor};
+use crate::observer::Observer;
+use crate::record_writer::{RecordWriter, Text, Writing, Written};
+use crate::results::Results;
+use crate::tasks::Tasks;
+
+/// After so many events the driver lets other work of its thread go first.
+const TURNS: u32 = 64;
+
+/// What a driver works with.
+pub struct Parts {
+    /// Performs the tasks.
+    pub executor: Arc<dyn TaskExecutor>,
+    /// Keeps the records. The caller holds the run's lock there.
+    pub store: Arc<dyn CheckpointStore>,
+    /// How records reach it.
+    pub writing: Writing,
+    /// Signs the records: the host's identity.
+    pub key: SigningKey,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// When a boundary counts as persisted: as in the walker's setup.
+    pub durability: Durability,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts")
+            .field("store", &self.store)
+            .field("key", &self.key.id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A wish of whoever watches the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Running tasks commit, then the run stops.
+    Cancel,
+    /// The run stops at once.
+    Kill,
+}
+
+/// Why a run could not be driven on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriveError {
+    /// What was asked for cannot be done; nothing has changed.
+    #[error("{message}")]
+    Refused {
+        /// The stable code.
+        code: ErrorCode,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// Records could not be stored, and the run was at its end or on hold.
+    #[error("{0}")]
+    Storage(String),
+    /// A fault of the host.
+    #[error("the host has a fault: {0}; the run can be resumed from what is stored")]
+    Fault(String),
+}
+
+/// Performs a walker's effects and tells it what came of them. It decides nothing about the run.
+pub struct Driver {
+    walker: RunTree,
+    writer: RecordWriter,
+    tasks: Tasks,
+    results: Results,
+    clock: Arc<dyn Clock>,
+    timers: BTreeMap<TimerId, Timestamp>,
+    /// The walker has more to do.
+    has_more: bool,
+    /// What the walker has to do, and what there is to begin, take turns: this is whose turn it is.
+    begins_next: bool,
+    /// The wait for the earliest timer.
+    alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
+    control: mpsc::UnboundedReceiver<Control>,
+    wishes: mpsc::UnboundedSender<Control>,
+}
+
+impl Driver {
+    /// A driver of a new or a restored walker.
+    pub fn new(walker: RunTree, run: &str, parts: Parts) -> std::io::Result<Self> {
+        let Parts { executor, store, writing, key, clock, durability } = parts;
+        let (wishes, control) = mpsc::unbounded_channel();
+        Ok(Self {
+            walker,
+            results: Results::new(Arc::clone(&store), key.verifying_key()),
+            writer: RecordWriter::new(store, key, run, durability, writing)?,
+            tasks: Tasks::new(executor, Arc::clone(&clock)),
+            clock,
+            timers: BTreeMap::new(),
+            has_more: false,
+            begins_next: false,
+            alarm: None,
+            control,
+            wishes,
+        })
+    }
+
+    /// Where wishes are sent to.
+    pub fn control(&self) -> mpsc::UnboundedSender<Control> {
+        self.wishes.clone()
+    }
+
+    /// Tells somebody of the calls that components make, from now on.
+    pub fn observe_calls(&self, calls: Arc<dyn CallObserver>) {
+        self.tasks.observe(calls);
+    }
+
+    /// From now on no stored result stands in for a task, and none is kept.
+    pub fn ignore_cache(&mut self) {
+        self.results.switch_off();
+    }
+
+    /// The run as it stands.
+    pub fn summary(&self) -> Summary {
+        self.walker.summary()
+    }
+
+    /// The run as it stood when it stopped, for the last time: it is driven no more.
+    pub fn take_summary(&mut self) -> Summary {
+        self.walker.take_summary()
+    }
+
+    /// Changes the run's row together with the next record.
+    pub fn amend(&mut self, update: RunUpdate) {
+        self.writer.amend(update);
+    }
+
+    /// Hands the walker an event, and goes on until the run stops: [`Event::Started`] or [`Event::Resumed`].
+    pub async fn drive(&mut self, first: Event, observer: &mut dyn Observer) -> Result<Status, DriveError> {
+        let mut stopped = self.handle(first, observer)?;
+        let mut handled = 0_u32;
+        loop {
+            // A run that always has something to do leaves room for whoever listens for signals.
+            handled = handled.wrapping_add(1);
+            if self.has_more || handled.is_multiple_of(TURNS) {
+                tokio::task::yield_now().await;
+            }
+            if let Some(status) = stopped {
+                // What is not essential is still on its way under `async`.
+                self.writer.flush().await.map_err(DriveError::Storage)?;
+                observer.stored();
+                self.timers.clear();
+                self.alarm = None;
+                return Ok(status);
+            }
+            if self.writer.take_news() {
+                observer.stored();
+            }
+            let event = match self.ready() {
+                Some(event) => event,
+                None => self.wait().await,
+            };
+            stopped = match self.handle(event, observer) {
+                Ok(stopped) => stopped,
+                // A timer that fires as its task ends, an abort that comes too late: the walker has gone on.
+                Err(DriveError::Refused { .. }) => None,
+                Err(error) => return Err(error),
+            };
+        }
+    }
+
+    /// Performs everything that an event leads to, up to what has to be waited for.
+    fn handle(&mut self, event: Event, observer: &mut dyn Observer) -> Result<Option<Status>, DriveError> {
+        let now = self.clock.now();
+        if let Event::TaskDone { task, attempt, report } = &event {
+            observer.done(now, task, *attempt, report);
+        }
+        let effects = self.walker.handle(now, event).map_err(|error| match error {
+            HandleError::Refused { code, message } => DriveError::Refused { code, message },
+            HandleError::Illegal { .. } => DriveError::Fault(error.to_string()),
+        })?;
+        let mut stopped = None;
+        for effect in effects {
+            match effect {
+                Effect::RunTask(spec) => {
+                    observer.dispatched(now, &spec);
+                    self.tasks.add(*spec);
+                }
+                Effect::LookUp(lookup) => {
+                    if self.writer.is_idle() {
+                        self.results.stored();
+                    }
+                    self.tasks.add_lookup(*lookup, &self.results);
+                }
+                Effect::RunHook(spec) => self.tasks.add_hook(*spec),
+                Effect::Abort { task, attempt } => {
+                    self.tasks.abort(&task, attempt);
+                    observer.aborted(&task, attempt);
+                }
+                Effect::AbortHook { hook } => self.tasks.abort_hook(&hook),
+                Effect::Persist(persist) => {
+                    self.results.handed_out(&persist.results);
+                    let text = self.new_inputs(&persist.record);
+                    let stops =
+                        matches!(&persist.record, Record::Status(status) if status.status != Status::Running);
+                    let spent = stops.then(|| self.walker.fuel());
+                    self.writer.push(persist, text, now, spent);
+                }
+                Effect::SetTimer { timer, at } => {
+                    self.timers.insert(timer, at);
+                }
+                Effect::Emit(notice) => observer.notice(now, &notice),
+                Effect::Continue => self.has_more = true,
+                Effect::Suspend(status) | Effect::Finish(status) => stopped = Some(status),
+            }
+        }
+        self.writer.commit(self.tasks.is_idle());
+        Ok(stopped)
+    }
+
+    /// The text of inputs that a resume or a parent brought, to be kept with the checkpoint that names their digest.
+    fn new_inputs(&self, record: &Record) -> Option<Text> {
+        let Record::Checkpoint(checkpoint) = record else { return None };
+        // Those of the run at the top are kept when it is created.
+        let of_child = !checkpoint.namespace.is_empty() && checkpoint.parent.is_none();
+        let is_new = of_child || checkpoint.source == Source::Inputs;
+        let inputs = self.walker.inputs_of(&checkpoint.namespace).filter(|_| is_new)?;
+        Some((checkpoint.inputs, json::canonical_string(&inputs)))
+    }
+
+    /// An event that is there already. Requests to stop come first and then what is due, so that a run that never waits
+    /// for anything can be stopped and ends in time; then what is stored, which lets the run continue. Where too much waits to
+    /// be stored, nothing more than that.
+    fn ready(&mut self) -> Option<Event> {
+        if let Ok(wish) = self.control.try_recv() {
+            return Some(wish.into());
+        }
+        if let Some(timer) = self.due() {
+            return Some(Event::TimerFired(timer));
+        }
+        if let Some(written) = self.writer.try_acknowledged() {
+            return Some(written.into());
+        }
+        if self.writer.is_behind() {
+            return None;
+        }
+        if let Some(event) = self.tasks.try_ended() {
+            return Some(event);
+        }
+        self.begins_next = !self.begins_next;
+        if self.has_more && !self.begins_next {
+            return self.more();
+        }
+        self.tasks.advance().or_else(|| self.more())
+    }
+
+    /// Gives control back to the walker, if it has asked for it.
+    fn more(&mut self) -> Option<Event> {
+        std::mem::take(&mut self.has_more).then_some(Event::Continued)
+    }
+
+    fn due(&mut self) -> Option<TimerId> {
+        if self.timers.is_empty() {
+            return None;
+        }
+        let now = self.clock.now();
+        let timer = self.timers.iter().filter(|(_, at)| **at <= now).min_by_key(|(_, at)| **at)?.0.clone();
+        self.timers.remove(&timer);
+        Some(timer)
+    }
+
+    /// Waits until something happens.
+    async fn wait(&mut self) -> Event {
+        loop {
+            let earliest = self.timers.values().min().copied();
+            if self.alarm.as_ref().map(|(at, _)| *at) != earliest {
+                self.alarm = earliest.map(|at| (at, self.clock.wait_until(at)));
+            }
+            let alarm = async {
+                match &mut self.alarm {
+                    Some((_, wait)) => wait.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Some(wish) = self.control.recv() => return wish.into(),
+                () = self.writer.written() => {}
+                event = self.tasks.ended(), if !self.writer.is_behind() => return event,
+                () = alarm => self.alarm = None,
+            }
+            if let Some(event) = self.ready() {
+                return event;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("writer", &self.writer)
+            .field("tasks", &self.tasks)
+            .field("timers", &self.timers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Control> for Event {
+    fn from(wish: Control) -> Self {
+        match wish {
+            Control::Cancel => Self::CancelRequested,
+            Control::Kill => Self::KillRequested,
+        }
+    }
+}
+
+impl From<Written> for Event {
+    fn from(written: Written) -> Self {
+        match written {
+            Written { id, refused: None } => Self::Persisted(id),
+            Written { id, refused: Some(message) } => Self::PersistFailed { id, message },
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The attempts under way.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Category, Failure};
+use graph_core::walker::{Event, HookSpec, Lookup, TaskReport, TaskSpec, Timing};
+use tokio::task::{AbortHandle, Id, JoinSet};
+
+use crate::clock::Clock;
+use crate::executor::{CallObserver, TaskExecutor};
+use crate::results::Results;
+
+/// A task and its attempt, or a hook's call and [`HOOK`].
+type Name = (Arc<str>, u32);
+
+/// What stands for the attempt of a hook, which has only one. Those of tasks begin at 1.
+const HOOK: u32 = 0;
+
+/// What waits to begin.
+enum Work {
+    Task(TaskSpec),
+    Hook(HookSpec),
+    /// What is kept for a task is looked up.
+    Lookup(BoxFuture<'static, Event>),
+}
+
+/// What has ended.
+enum Ended {
+    Attempt(TaskReport),
+    Lookup(Event),
+}
+
+/// The attempts that wait, and those under way.
+pub(crate) struct Tasks {
+    executor: Arc<dyn TaskExecutor>,
+    stopwatch: Stopwatch,
+    waiting: VecDeque<(Name, Work)>,
+    running: JoinSet<Ended>,
+    handles: HashMap<Name, AbortHandle>,
+    names: HashMap<Id, Name>,
+    parallelism: usize,
+}
+
+impl Tasks {
+    pub(crate) fn new(executor: Arc<dyn TaskExecutor>, clock: Arc<dyn Clock>) -> Self {
+        let parallelism = executor.parallelism().max(1);
+        Self {
+            executor,
+            stopwatch: Stopwatch { clock, origin: Instant::now() },
+            waiting: VecDeque::new(),
+            running: JoinSet::new(),
+            handles: HashMap::new(),
+            names: HashMap::new(),
+            parallelism,
+        }
+    }
+
+    /// Tells somebody of the calls that components make.
+    pub(crate) fn observe(&self, calls: Arc<dyn CallObserver>) {
+        self.executor.observe(calls);
+    }
+
+    /// Whether no attempt waits or is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.running.is_empty()
+    }
+
+    /// Takes an attempt; it begins with [`Self::advance`].
+    pub(crate) fn add(&mut self, spec: TaskSpec) {
+        let name = (Arc::from(spec.activation.task.as_str()), spec.activation.attempt);
+        self.waiting.push_back((name, Work::Task(spec)));
+    }
+
+    /// Takes a hook; it begins with [`Self::advance`].
+    pub(crate) fn add_hook(&mut self, spec: HookSpec) {
+        let name = (Arc::from(spec.call.activation.task.as_str()), HOOK);
+        self.waiting.push_back((name, Work::Hook(spec)));
+    }
+
+    /// Takes what is to be looked up before an attempt; it begins with [`Self::advance`], and is given up as the attempt is.
+    pub(crate) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
+        let told = &lookup.spec.activation;
+        let name = (Arc::from(told.task.as_str()), told.attempt);
+        self.waiting.push_back((name, Work::Lookup(results.look_up(lookup, &*self.executor))));
+    }
+
+    /// Gives a hook up.
+    pub(crate) fn abort_hook(&mut self, call: &Arc<str>) {
+        self.abort(call, HOOK);
+    }
+
+    /// Gives an attempt up.
+    pub(crate) fn abort(&mut self, task: &Arc<str>, attempt: u32) {
+        let name = (Arc::clone(task), attempt);
+        self.waiting.retain(|(waiting, _)| *waiting != name);
+        if let Some(handle) = self.handles.remove(&name) {
+            self.names.remove(&handle.id());
+            handle.abort();
+        }
+    }
+
+    /// Begins what there is room for. An attempt that is brief, or the only one there is, is performed here and now, up
+    /// to the point where it first waits for something; what it has come to is the event.
+    pub(crate) fn advance(&mut self) -> Option<Event> {
+        while self.running.len() < self.parallelism {
+            let (name, work) = self.waiting.pop_front()?;
+            let alone = self.running.is_empty() && self.waiting.is_empty();
+            let (limits, here) = match &work {
+                Work::Task(spec) => (spec.limits, alone || self.executor.is_brief(spec)),
+                Work::Hook(spec) => (spec.call.limits, alone),
+                Work::Lookup(_) => (TaskLimits::default(), true),
+            };
+            let began = self.stopwatch.origin.elapsed();
+            let mut context = Context::from_waker(Waker::noop());
+            let mut attempt = match work {
+                Work::Task(spec) => self.executor.execute(spec),
+                Work::Hook(spec) => self.executor.execute_hook(spec),
+                Work::Lookup(mut answer) => {
+                    if let Poll::Ready(found) = answer.as_mut().poll(&mut context) {
+                        return Some(found);
+                    }
+                    let handle = self.running.spawn(answer.map(Ended::Lookup));
+                    self.begun(name, handle);
+                    continue;
+                }
+            };
+            if here {
+                // A task that waits is polled again by the thread that takes it up, with that thread's waker.
+                if let Poll::Ready(report) = attempt.as_mut().poll(&mut context) {
+                    return Some(done(name, self.stopwatch.timed(began, report)));
+                }
+            }
+            let (executor, stopwatch) = (Arc::clone(&self.executor), self.stopwatch.clone());
+            let handle = self.running.spawn(async move {
+                Ended::Attempt(stopwatch.timed(began, bounded(attempt, executor, limits).await))
+            });
+            self.begun(name, handle);
+        }
+        None
+    }
+
+    fn begun(&mut self, name: Name, handle: AbortHandle) {
+        self.names.insert(handle.id(), name.clone());
+        self.handles.insert(name, handle);
+    }
+
+    /// Waits for an attempt to end. Never ready where none is under way.
+    pub(crate) async fn ended(&mut self) -> Event {
+        loop {
+            match self.running.join_next_with_id().await {
+                None => std::future::pending().await,
+                Some(ended) => {
+                    if let Some(event) = self.settle(ended) {
+                        return event;
+                    }
+                }
+            }
+        }
+    }
+
+    /// An attempt that has ended already.
+    pub(crate) fn try_ended(&mut self) -> Option<Event> {
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            if let Some(event) = self.settle(ended) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    /// What an attempt came to; nothing for one that was given up.
+    fn settle(&mut self, ended: Result<(Id, Ended), tokio::task::JoinError>) -> Option<Event> {
+        let (id, ended) = match ended {
+            Ok(ended) => ended,
+            Err(error) if error.is_cancelled() => return None,
+            Err(error) => {
+                let message = format!("the host broke down while it performed this task: {error}");
+                let result = Err(Failure::new(Category::Internal, message));
+                (error.id(), Ended::Attempt(TaskReport::new(result, 0)))
+            }
+        };
+        let name = self.names.remove(&id)?;
+        self.handles.remove(&name);
+        Some(match ended {
+            Ended::Attempt(report) => done(name, report),
+            Ended::Lookup(found) => found,
+        })
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks")
+            .field("executor", &self.executor)
+            .field("waiting", &self.waiting.len())
+            .field("running", &self.running.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Measures how long attempts take.
+#[derive(Clone, Debug)]
+struct Stopwatch {
+    clock: Arc<dyn Clock>,
+    /// What beginnings are counted from.
+    origin: Instant,
+}
+
+impl Stopwatch {
+    /// A report with how long its attempt took.
+    fn timed(&self, began: Duration, report: TaskReport) -> TaskReport {
+        let took = self.origin.elapsed().saturating_sub(began);
+        TaskReport { timing: Timing { at: Some(self.clock.now()), began, took }, ..report }
+    }
+}
+
+fn done((task, attempt): Name, report: TaskReport) -> Event {
+    if attempt == HOOK {
+        Event::HookDone { hook: task, report }
+    } else {
+        Event::TaskDone { task, attempt, report }
+    }
+}
+
+async fn bounded(
+    attempt: BoxFuture<'static, TaskReport>,
+    executor: Arc<dyn TaskExecutor>,
+    limits: TaskLimits,
+) -> TaskReport {
+    match tokio::time::timeout(executor.bound(&limits), attempt).await {
+        Ok(report) => report,
+        Err(_) => executor.timed_out(&limits),
+    }
+}

@@ -1,0 +1,314 @@
+//! What reaches the store, when, and what a store that fails does to a run.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::capability::{DispatchPatterns, Manifest};
+use graph_core::digest::Digest;
+use graph_core::document;
+use graph_core::graph::{Durability, Graph};
+use graph_core::node::{Failure, Outcome};
+use graph_core::record::{ErrorCode, RecordKind, SignedRecord, Status};
+use graph_core::time::Timestamp;
+use graph_core::trust::SigningKey;
+use graph_core::walker::{Event, Identity, Notice, RunTree, Setup, TaskReport, TaskSpec};
+use graph_store::conformance::sample;
+use graph_store::*;
+use serde_json::json;
+
+use crate::{DriveError, Driver, Observer, Parts, SystemClock, TaskExecutor, Writing};
+
+/// Remembers how hard each commit was pressed, and refuses those after so many.
+#[derive(Debug)]
+struct Watched {
+    inner: MemoryStore,
+    commits: Mutex<Vec<(Vec<RecordKind>, Synchronous)>>,
+    /// Commits that are taken.
+    takes: u64,
+    /// Commits with which the run would stop are refused.
+    refuses_stops: bool,
+    taken: AtomicU64,
+    /// How long a commit takes.
+    slow: Duration,
+}
+
+impl Watched {
+    fn new(takes: u64, slow: Duration) -> Arc<Self> {
+        let inner = MemoryStore::new();
+        inner.create_run(&sample::run("r")).unwrap();
+        let count = AtomicU64::new(0);
+        Arc::new(Self { inner, commits: Mutex::default(), takes, refuses_stops: false, taken: count, slow })
+    }
+
+    fn without_room_for_a_stop() -> Arc<Self> {
+        let mut store = Self::new(u64::MAX, Duration::ZERO);
+        Arc::get_mut(&mut store).unwrap().refuses_stops = true;
+        store
+    }
+
+    fn pressed(&self) -> Vec<(Vec<RecordKind>, Synchronous)> {
+        self.commits.lock().unwrap().clone()
+    }
+}
+
+impl Front for Watched {
+    fn behind(&self) -> &dyn CheckpointStore {
+        &self.inner
+    }
+
+    fn commit(
+        &self,
+        run: &str,
+        batch: &[SignedRecord],
+        update: &RunUpdate,
+        synchronous: Synchronous,
+    ) -> Result<(), CommitError> {
+        std::thread::sleep(self.slow);
+        let stops = update.status.is_some_and(|status| status != Status::Running);
+        if self.taken.fetch_add(1, Ordering::SeqCst) >= self.takes || (self.refuses_stops && stops) {
+            return Err(StorageError::Full { file: "the disk".into() }.into());
+        }
+        let kinds = batch.iter().map(|record| record.kind).collect();
+        self.commits.lock().unwrap().push((kinds, synchronous));
+        self.inner.commit(run, batch, update, synchronous)
+    }
+}
+
+/// Answers every task with its number; the node `ask` asks.
+#[derive(Debug, Default)]
+struct Counting {
+    calls: Arc<AtomicU64>,
+    takes: Duration,
+}
+
+impl TaskExecutor for Counting {
+    fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        let takes = self.takes;
+        async move {
+            tokio::time::sleep(takes).await;
+            let result: Result<Outcome, Failure> = Ok(match spec.activation.node_id.as_str() {
+                "ask" => Outcome::Interrupt(json!("?")),
+                _ => Outcome::Result(json!(call)),
+            });
+            TaskReport::new(result, 1)
+        }
+        .boxed()
+    }
+
+    fn is_brief(&self, _: &TaskSpec) -> bool {
+        false
+    }
+
+    fn parallelism(&self) -> usize {
+        4
+    }
+}
+
+/// `a`, `b`, `c` one after the other, then `last`.
+fn graph(durability: Durability, last: &str) -> Arc<Graph> {
+    let durability = match durability {
+        Durability::Sync => "sync",
+        Durability::Async => "async",
+        Durability::Exit => "exit",
+    };
+    let node = |name: &str, next: &str| {
+        format!("    {name}: {{ action: {{ item_id: t/x }}, assign: {{ {name}: \"${{result}}\" }}{next} }}\n")
+    };
+    let text = format!(
+        "tool_type: graph\nconfig:\n  start: a\n  durability: {durability}\n  nodes:\n{}{}{}{}",
+        node("a", ", next: b"),
+        node("b", ", next: c"),
+        node("c", &format!(", next: {last}")),
+        node(last, ""),
+    );
+    Arc::new(document::load("graph.yaml", &text, "graph").unwrap().graph)
+}
+
+fn driver(store: &Arc<Watched>, durability: Durability, last: &str, executor: Counting) -> Driver {
+    driver_of(store, graph(durability, last), durability, executor)
+}
+
+fn driver_of(store: &Arc<Watched>, graph: Arc<Graph>, durability: Durability, executor: Counting) -> Driver {
+    let inputs = Arc::new(json!({}));
+    let setup = Setup {
+        identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
+        seed: Setup::default_seed(&graph, &inputs),
+        inputs,
+        initial_state: serde_json::Map::new(),
+        manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["*"]).unwrap())),
+        graphs: Arc::default(),
+        hooks: Arc::default(),
+        pins: Digest::of_bytes(b"pins"),
+        accepted: Vec::new(),
+        durability,
+        max_steps: None,
+        max_concurrency: None,
+    };
+    let parts = Parts {
+        executor: Arc::new(executor),
+        store: Arc::<Watched>::clone(store),
+        writing: Writing::Thread,
+        key: SigningKey::from_seed(&[7; 32]),
+        clock: Arc::new(SystemClock),
+        durability,
+    };
+    Driver::new(RunTree::new(graph, setup), "r", parts).unwrap()
+}
+
+fn drive(
+    store: &Arc<Watched>,
+    durability: Durability,
+    last: &str,
+    executor: Counting,
+) -> (Result<Status, DriveError>, Driver) {
+    let mut driver = driver(store, durability, last, executor);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let status = runtime.block_on(driver.drive(Event::Started, &mut ()));
+    (status, driver)
+}
+
+/// How hard the commits were pressed that bring these records.
+fn pressed_with(store: &Watched, wanted: RecordKind) -> Vec<Synchronous> {
+    let commits = store.pressed();
+    commits.iter().filter(|(kinds, _)| kinds.contains(&wanted)).map(|(_, pressed)| *pressed).collect()
+}
+
+#[test]
+fn sync_presses_every_boundary_into_the_disk() {
+    let store = Watched::new(u64::MAX, Duration::ZERO);
+    let (status, _) = drive(&store, Durability::Sync, "d", Counting::default());
+    assert_eq!(status, Ok(Status::Completed));
+    assert_eq!(pressed_with(&store, RecordKind::Checkpoint), [Synchronous::Full; 5]);
+    assert!(store.pressed().iter().all(|(_, pressed)| *pressed == Synchronous::Full));
+}
+
+#[test]
+fn sync_starts_no_superstep_before_the_one_before_it_is_stored() {
+    /// Looks into the store whenever a superstep starts.
+    struct Look(Arc<Watched>, Vec<(u64, Option<u64>)>);
+    impl Observer for Look {
+        fn notice(&mut self, _: Timestamp, notice: &Notice) {
+            if let Notice::SuperstepStarted { superstep, .. } = notice {
+                let newest = self.0.checkpoint("r", "", At::Latest).unwrap().map(|newest| newest.step);
+                self.1.push((*superstep, newest));
+            }
+        }
+    }
+    for (durability, stored_first) in [(Durability::Sync, true), (Durability::Async, false)] {
+        let store = Watched::new(u64::MAX, Duration::from_millis(20));
+        let mut driver = driver(&store, durability, "d", Counting::default());
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let mut look = Look(Arc::clone(&store), Vec::new());
+        let status = runtime.block_on(driver.drive(Event::Started, &mut look));
+        assert_eq!(status, Ok(Status::Completed));
+        let in_order = look.1.iter().all(|(superstep, newest)| *newest == Some(superstep - 1));
+        assert_eq!(in_order, stored_first, "{durability:?}: {:?}", look.1);
+        // When the run has ended, all of it is stored, whatever the mode.
+        assert_eq!(store.checkpoint("r", "", At::Latest).unwrap().unwrap().step, 4);
+    }
+}
+
+#[test]
+fn async_presses_what_matters_into_the_disk() {
+    let store = Watched::new(u64::MAX, Duration::ZERO);
+    let (status, _) = drive(
+        &store,
+        Durability::Async,
+        "d",
+        Counting { takes: Duration::from_millis(5), ..Counting::default() },
+    );
+    assert_eq!(status, Ok(Status::Completed));
+    let pressed = pressed_with(&store, RecordKind::Checkpoint);
+    assert_eq!(pressed.last(), Some(&Synchronous::Full));
+    assert!(pressed.contains(&Synchronous::Normal), "{pressed:?}");
+    let store = Watched::new(u64::MAX, Duration::ZERO);
+    let (status, _) = drive(&store, Durability::Async, "ask", Counting::default());
+    assert_eq!(status, Ok(Status::Interrupted));
+    assert_eq!(pressed_with(&store, RecordKind::Status), [Synchronous::Full]);
+}
+
+#[test]
+fn async_waits_for_a_disk_that_is_slower_than_the_run() {
+    /// How far the run was ahead of the store, in supersteps.
+    struct Ahead(Arc<Watched>, u64);
+    impl Observer for Ahead {
+        fn notice(&mut self, _: Timestamp, notice: &Notice) {
+            if let Notice::SuperstepStarted { superstep, .. } = notice {
+                let stored = self.0.checkpoint("r", "", At::Latest).unwrap().map_or(0, |newest| newest.step);
+                self.1 = self.1.max(superstep - stored);
+            }
+        }
+    }
+    let store = Watched::new(u64::MAX, Duration::from_millis(20));
+    let text = "tool_type: graph\nconfig:\n  start: a\n  max_steps: 900\n  on_max_steps: return_last\n  durability: async\n  \
+                nodes:\n    a: { assign: { n: \"${run.step}\" }, next: a }\n";
+    let graph = Arc::new(document::load("graph.yaml", text, "graph").unwrap().graph);
+    let mut driver = driver_of(&store, graph, Durability::Async, Counting::default());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let mut ahead = Ahead(Arc::clone(&store), 0);
+    assert_eq!(runtime.block_on(driver.drive(Event::Started, &mut ahead)), Ok(Status::Completed));
+    // A superstep comes to two records, its task and its checkpoint.
+    assert!((40..140).contains(&ahead.1), "{}", ahead.1);
+    assert_eq!(store.checkpoint("r", "", At::Latest).unwrap().unwrap().step, 900);
+}
+
+#[test]
+fn exit_writes_once_and_presses_it_into_the_disk() {
+    for (last, status_then) in [("d", Status::Completed), ("ask", Status::Interrupted)] {
+        let store = Watched::new(u64::MAX, Duration::ZERO);
+        let (status, _) = drive(&store, Durability::Exit, last, Counting::default());
+        assert_eq!(status, Ok(status_then));
+        let pressed = store.pressed();
+        assert_eq!(pressed.len(), 1, "{pressed:?}");
+        assert_eq!(pressed[0].1, Synchronous::Full);
+        assert_eq!(store.checkpoints("r", "", None, 10).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_write_that_fails_fails_the_run() {
+    for durability in [Durability::Sync, Durability::Async] {
+        let store = Watched::new(2, Duration::ZERO);
+        let executor = Counting { takes: Duration::from_millis(20), ..Counting::default() };
+        let calls = Arc::clone(&executor.calls);
+        let (status, driver) = drive(&store, durability, "d", executor);
+        let message = match status {
+            Ok(status) => {
+                assert_eq!(status, Status::Failed, "{durability:?}");
+                let error = driver.summary().error.unwrap();
+                assert_eq!(error.code, ErrorCode::Storage, "{durability:?}");
+                error.message
+            }
+            Err(DriveError::Storage(message)) => message,
+            other => panic!("{durability:?}: {other:?}"),
+        };
+        assert!(message.contains("no room left"), "{message}");
+        // It is not noticed at the end alone: nothing runs beyond the next boundary.
+        assert!(calls.load(Ordering::SeqCst) <= 3, "{durability:?}: {calls:?}");
+        // What is stored is a whole beginning of the run.
+        let stored = store.checkpoints("r", "", None, 10).unwrap();
+        assert!(stored.len() <= 2, "{durability:?}: {}", stored.len());
+        assert!(stored.iter().map(|record| record.sequence).eq(0..stored.len() as u64));
+    }
+}
+
+#[test]
+fn an_end_that_cannot_be_stored_is_no_end() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        for last in ["d", "ask"] {
+            let store = Watched::without_room_for_a_stop();
+            let (status, _) = drive(&store, durability, last, Counting::default());
+            assert!(
+                matches!(status, Err(DriveError::Storage(_)) | Ok(Status::Failed)),
+                "{durability:?} {last}: {status:?}"
+            );
+            assert_eq!(store.run("r").unwrap().unwrap().status, Status::Running);
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! The error of everything that is done with graphs and runs: its kind, a stable name, a message, and what to do about it.
+
+use std::fmt;
+use std::path::Path;
+
+use graph_core::diagnostic::{Diagnostics, printable};
+use graph_core::record::ErrorCode;
+use graph_driver::DriveError;
+use serde_json::Value;
+
+/// What kind of error it is: what decisions are made by, and what a command line makes its exit code of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The request is wrong, or something on this machine keeps it from being carried out.
+    Usage,
+    /// A document is invalid: a graph, a manifest, a trust store, a case, inputs.
+    Invalid,
+    /// A capability, a permission or a signature that is needed is missing.
+    Denied,
+    /// A run failed.
+    Failed,
+    /// More work, or more room, than a budget or a cap allows.
+    Limit,
+    /// Bytes are not what their digest or signature says, or a signature is not trusted.
+    Integrity,
+    /// Something that was named does not exist.
+    NotFound,
+    /// A store, a file or a network cannot be used.
+    Storage,
+    /// Another process holds the run.
+    Held,
+    /// What was waited for has not come in time.
+    TimedOut,
+    /// The host has a fault.
+    Internal,
+}
+
+impl From<ErrorCode> for Kind {
+    fn from(code: ErrorCode) -> Self {
+        match code {
+            ErrorCode::NodeFailed
+            | ErrorCode::ConflictingWrite
+            | ErrorCode::InvalidUpdate
+            | ErrorCode::NoEdgeMatched
+            | ErrorCode::StalledBarrier => Self::Failed,
+            ErrorCode::Denied => Self::Denied,
+            ErrorCode::Limit => Self::Limit,
+            ErrorCode::Finished
+            | ErrorCode::AmbiguousAnswer
+            | ErrorCode::AnswerNeeded
+            | ErrorCode::UnknownInterrupt => Self::Usage,
+            ErrorCode::NotFound => Self::NotFound,
+            ErrorCode::InvalidDocument => Self::Invalid,
+            ErrorCode::Integrity => Self::Integrity,
+            ErrorCode::Storage => Self::Storage,
+        }
+    }
+}
+
+type Source = Box<dyn miette::Diagnostic + Send + Sync>;
+
+/// Why a command could not do what it was asked: its kind, a stable name, a message and what to do about it.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    code: &'static str,
+    message: String,
+    help: Option<String>,
+    details: Option<Value>,
+    related: Vec<Source>,
+}
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of that kind. `code` is its stable name in `--json`, such as `not_found`.
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            code,
+            message: message.into(),
+            help: None,
+            details: None,
+            related: Vec::new(),
+        }))
+    }
+
+    /// A wrong command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, "usage", message)
+    }
+
+    /// A document that cannot be used.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Kind::Invalid, "invalid_document", message)
+    }
+
+    /// More work, or more room, than a budget or a cap allows.
+    pub fn limit(message: impl Into<String>) -> Self {
+        Self::new(Kind::Limit, "limit", message)
+    }
+
+    /// Something that is not allowed.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(Kind::Denied, "denied", message)
+    }
+
+    /// Something that does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Kind::NotFound, "not_found", message)
+    }
+
+    /// Bytes that are not what they should be.
+    pub fn integrity(message: impl Into<String>) -> Self {
+        Self::new(Kind::Integrity, "integrity", message)
+    }
+
+    /// A place that cannot be read or written.
+    pub fn storage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Storage, "storage", message)
+    }
+
+    /// A file that cannot be read. One that does not exist is [`Kind::NotFound`].
+    pub fn read(what: &str, path: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let shown = path.display();
+        match error.kind() {
+            Io::NotFound | Io::NotADirectory => Self::not_found(format!("{what} {shown} does not exist")),
+            Io::PermissionDenied => {
+                Self::storage(format!("{what} {shown} may not be read")).help("check its permissions")
+            }
+            Io::IsADirectory => Self::usage(format!("{what} {shown} is a folder, a file is needed")),
+            Io::InvalidInput => Self::usage(format!("{what} {shown} is not a regular file")),
+            Io::InvalidData => Self::invalid(format!("{what} {shown} is not text in UTF-8")),
+            Io::FileTooLarge => {
+                let limit = crate::project::text_file::LARGEST >> 20;
+                Self::invalid(format!("{what} {shown} is larger than {limit} MiB"))
+            }
+            _ => Self::storage(format!("{what} {shown} cannot be read: {error}")),
+        }
+    }
+
+    /// A file or folder that cannot be written.
+    pub fn write(what: &str, path: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let shown = path.display();
+        // The name of a temporary file would follow, which says nothing to anybody.
+        let why = error.to_string();
+        let why = why.split(" at path ").next().unwrap_or_default();
+        let failure = Self::storage(format!("{what} {shown} cannot be written: {why}"));
+        match error.kind() {
+            Io::AlreadyExists | Io::NotADirectory => {
+                let why = "a file is where a folder would have to be";
+                Self::storage(format!("{what} {shown} cannot be written: {why}")).help("name another place")
+            }
+            Io::IsADirectory => Self::usage(format!("{what} {shown} is a folder, a file is needed")),
+            Io::PermissionDenied | Io::ReadOnlyFilesystem => {
+                failure.help("make the folder writable, or work in another one")
+            }
+            Io::StorageFull | Io::QuotaExceeded => failure.help("free some space on that disk and try again"),
+            Io::NotFound => {
+                Self::storage(format!("{what} {shown} cannot be written: its folder does not exist"))
+                    .help("make the folder first, or name another place")
+            }
+            _ => failure,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// More for a program: the members of this object join the error in `--json`.
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.0.details = Some(details);
+        self
+    }
+
+    /// A diagnostic that is shown below the message.
+    #[must_use]
+    pub fn related(mut self, diagnostic: impl miette::Diagnostic + Send + Sync + 'static) -> Self {
+        self.0.related.push(Box::new(diagnostic));
+        self
+    }
+
+    /// The file that it is about, before the message.
+    #[must_use]
+    pub fn within(mut self, file: &Path) -> Self {
+        let file = if file.as_os_str() == "-" { "<stdin>".to_owned() } else { crate::project::shown(file) };
+        self.0.message = format!("{file}: {}", self.0.message);
+        self
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The stable name.
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The message.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What to do about it, if there is something to say.
+    pub fn help_text(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// What is shown: the diagnostic alone where the error is nothing but that.
+    pub fn diagnostic(&self) -> &dyn miette::Diagnostic {
+        match self.0.related.as_slice() {
+            [only] if only.to_string() == self.0.message => &**only,
+            _ => self,
+        }
+    }
+
+    /// More for a program, if there is any.
+    pub fn more(&self) -> Option<&Value> {
+        self.0.details.as_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.0.message))
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl miette::Diagnostic for Error {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.0.help.as_deref().map(|help| Box::new(printable(help).into_owned()) as Box<dyn fmt::Display>)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
+        if self.0.related.is_empty() {
+            return None;
+        }
+        Some(Box::new(self.0.related.iter().map(|source| &**source as &dyn miette::Diagnostic)))
+    }
+}
+
+impl Error {
+    /// An error under one of the codes of a run.
+    pub fn of_run(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::new(code.into(), code.as_str(), message)
+    }
+}
+
+macro_rules! from_store {
+    ($($error:ty),* $(,)?) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::of_run(error.code(), error.to_string())
+            }
+        }
+    )*};
+}
+
+from_store!(
+    graph_store::CommitError,
+    graph_store::OpenError,
+    graph_store::ReadError,
+    graph_store::RemoveError,
+    graph_store::ResolveError,
+    graph_store::SnapshotError,
+    graph_store::StorageError,
+);
+
+impl From<graph_store::AcquireError> for Error {
+    fn from(error: graph_store::AcquireError) -> Self {
+        let kind = match error {
+            graph_store::AcquireError::Held { .. } => Kind::Held,
+            _ => error.code().into(),
+        };
+        Self::new(kind, error.code().as_str(), error.to_string())
+    }
+}
+
+impl From<graph_store::CreateRunError> for Error {
+    fn from(error: graph_store::CreateRunError) -> Self {
+        match error {
+            // The store is well: the id was chosen badly.
+            graph_store::CreateRunError::Exists { .. } => Self::usage(error.to_string()),
+            error => Self::of_run(error.code(), error.to_string()),
+        }
+    }
+}
+
+impl From<graph_store::ImportError> for Error {
+    fn from(error: graph_store::ImportError) -> Self {
+        match error {
+            graph_store::ImportError::Create(error) => error.into(),
+            error => Self::of_run(error.code(), error.to_string()),
+        }
+    }
+}
+
+impl From<Box<Diagnostics>> for Error {
+    fn from(diagnostics: Box<Diagnostics>) -> Self {
+        let details = diagnostics.to_json();
+        Self::invalid(diagnostics.to_string()).details(details).related(*diagnostics)
+    }
+}
+
+/// A resume that the walker does not take, with what to type.
+fn refused(code: ErrorCode, message: String) -> Error {
+    let error = Error::of_run(code, message);
+    match code {
+        ErrorCode::AnswerNeeded => {
+            error.help("answer with --answer ANSWER, or --answer ID=ANSWER where several questions are open")
+        }
+        ErrorCode::AmbiguousAnswer => error.help("write each answer as --answer ID=ANSWER"),
+        ErrorCode::UnknownInterrupt => {
+            error.help("`graph-host runs show @last` lists the open questions with their ids")
+        }
+        _ => error,
+    }
+}
+
+impl From<DriveError> for Error {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Refused { code, message } => refused(code, message),
+            DriveError::Storage(message) => Self::storage(message),
+            DriveError::Fault(_) => Self::new(Kind::Internal, "internal", error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What loading an item gives.
+
+use graph_core::graph::ItemType;
+use graph_core::node::{Category, Failure};
+use graph_core::trust::{Standing, TextKind, TextStanding, verify_text};
+use serde_json::{Value, json};
+
+use super::Primaries;
+use crate::host::now;
+use crate::items::graph_file::standing_json;
+use crate::items::locate::{self, Found};
+use crate::items::precedence;
+use crate::items::text_items::Text;
+use crate::plan::admission::AdmitError;
+use crate::project;
+use crate::project::text_file;
+
+/// A text item as tasks see it. Nothing of it depends on where the project lies.
+pub(super) fn document(text: &Text) -> Value {
+    json!({
+        "item_id": text.id,
+        "item_type": text.item_type,
+        "space": text.space(),
+        "title": text.item.title,
+        "metadata": text.item.metadata,
+        "content": text.content,
+        "body": text.item.body,
+        "digest": text.digest,
+        "signature": standing_json(&text.standing),
+    })
+}
+
+impl Primaries {
+    /// What a component's statement says, or a graph's document.
+    pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
+        let places = &self.texts.places;
+        match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
+            Found::Component { file, envelope } => {
+                let judged = locate::judged(self.texts.recorded);
+                let verified = locate::verify(
+                    item,
+                    &file.path,
+                    envelope.as_deref(),
+                    &self.texts.places,
+                    &self.texts.trust,
+                    judged,
+                    self.allow_unsigned,
+                )
+                .and_then(|verified| {
+                    precedence::of_component(&file, &verified, &self.texts.trust, judged)?;
+                    Ok(verified)
+                })
+                .map_err(|error| Failure::new(Category::Denied, error.message()))?;
+                let signature = match verified.standing() {
+                    Standing::Signed { key, .. } => {
+                        json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id } })
+                    }
+                    Standing::Unsigned => json!({ "standing": "unsigned" }),
+                };
+                Ok(json!({
+                    "item_id": file.id,
+                    "item_type": "tool",
+                    "kind": "component",
+                    "space": file.space,
+                    "title": verified.statement().map(|statement| &statement.predicate.description.summary),
+                    "metadata": verified.statement().map(|statement| &statement.predicate),
+                    "digest": verified.digest(),
+                    "signature": signature,
+                }))
+            }
+            Found::Graph { file } => {
+                let shown = project::shown(&file.path);
+                let text = text_file::read_as("the graph", &file.path)
+                    .map_err(|error| Failure::new(Category::Permanent, error.message()))?;
+                let standing = verify_text(TextKind::Graph, &file.id, &text, &self.texts.trust, now());
+                if let TextStanding::Invalid(refusal) = &standing {
+                    return Err(Failure::new(Category::Denied, refusal.of_file(&shown)));
+                }
+                let loaded = graph_core::document::load(&shown, &text, &file.id)
+                    .map_err(|problems| Failure::new(Category::Permanent, problems.to_lines().join("; ")))?;
+                precedence::of_text(
+                    ItemType::Tool,
+                    &file,
+                    &text,
+                    &standing,
+                    &self.texts.trust,
+                    locate::judged(None),
+                )
+                .map_err(|error| Failure::new(Category::Denied, error.message()))?;
+                let digest = graph_core::digest::Digest::of_bytes(text.as_bytes());
+                self.keep(&digest, &text)?;
+                Ok(json!({
+                    "item_id": file.id,
+                    "item_type": "tool",
+                    "kind": "graph",
+                    "space": file.space,
+                    "title": loaded.graph.description,
+                    "metadata": *loaded.graph.document,
+                    "content": text,
+                    "digest": digest,
+                    "signature": standing_json(&standing),
+                }))
+            }
+        }
+    }
+}

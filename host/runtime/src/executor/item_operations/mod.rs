@@ -1,0 +1,9 @@
+//! What can be done with items besides running components.
+
+mod load;
+mod perform;
+mod search;
+mod sign;
+
+pub use perform::*;
+pub use search::{DEFAULT_LIMIT, MOST_RESULTS};

@@ -1,0 +1,243 @@
+//! What can be done with items besides running components: load, search and sign them, and fill directives in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use graph_core::capability::DispatchPatterns;
+use graph_core::digest::Digest;
+use graph_core::graph::{ItemType, Primary};
+use graph_core::node::{Category, Failure, Outcome};
+use graph_core::schema::{InputSchema, SchemaFailure};
+use graph_core::text_item::{Directive, SEARCH_FIELDS};
+use graph_core::trust::{SigningKey, TrustStore};
+use graph_core::walker::TaskReport;
+use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_store::CheckpointStore;
+use serde_json::{Map, Value, json};
+
+use super::search::{DEFAULT_LIMIT, MOST_RESULTS};
+use super::{load, search};
+use crate::items::locate::Places;
+use crate::items::text_items::{Text, Texts};
+
+/// Does with items what is not running a component.
+pub struct Primaries {
+    /// Reads knowledge and directives.
+    pub texts: Texts,
+    /// What may be dispatched: a search lists nothing else.
+    pub dispatch: DispatchPatterns,
+    /// Whether components without a signature are let in.
+    pub allow_unsigned: bool,
+    /// The items that graphs name, as they were when the run began.
+    pub pinned: BTreeMap<(&'static str, String), Arc<Text>>,
+    /// Keeps the text of every item that a run reads.
+    pub store: Option<Arc<dyn CheckpointStore>>,
+    /// The key with which the user lets this run sign.
+    pub signing_key: Option<SigningKey>,
+}
+
+/// Something to do with an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    /// What.
+    pub primary: Primary,
+    /// With what kind of item.
+    pub item_type: ItemType,
+    /// With which; empty for a search over everything.
+    pub item_id: &'r str,
+    /// Told what.
+    pub params: &'r Value,
+    /// Narrows what a search lists.
+    pub narrowed: Option<&'r DispatchPatterns>,
+    /// How long the answer may be, as JSON text in bytes.
+    pub most_output: u64,
+}
+
+impl Primaries {
+    /// Primaries over the items of these places.
+    pub fn new(
+        places: &Places,
+        trust: &TrustStore,
+        dispatch: &DispatchPatterns,
+        allow_unsigned: bool,
+    ) -> Self {
+        Self {
+            texts: Texts {
+                places: places.clone(),
+                trust: trust.clone(),
+                kept: Arc::default(),
+                recorded: None,
+            },
+            dispatch: dispatch.clone(),
+            allow_unsigned,
+            pinned: BTreeMap::new(),
+            store: None,
+            signing_key: None,
+        }
+    }
+
+    /// Does it. It blocks.
+    pub fn perform(&self, request: Request<'_>) -> TaskReport {
+        let mut warnings = Vec::new();
+        let meter = Meter::of_one_step();
+        let result = self.done(request, &mut warnings, &meter).and_then(|value| {
+            size::charge(&value, &meter).map_err(|exhausted| too_much(request, exhausted))?;
+            let length = graph_core::json::canonical_string(&value).len() as u64;
+            if length > request.most_output {
+                let most = request.most_output;
+                let message =
+                    format!("the answer has {length} bytes, and the task's limit `output` is {most}");
+                return Err(Failure::new(Category::Limit, message));
+            }
+            Ok(Outcome::Result(value))
+        });
+        TaskReport { warnings, work: meter.spent(), ..TaskReport::new(result, 0) }
+    }
+
+    fn done(
+        &self,
+        request: Request<'_>,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Value, Failure> {
+        let Request { primary, item_type, item_id, .. } = request;
+        let checked = |schema: &Value| checked(schema, request, meter);
+        let text = || {
+            let text = self.text(item_type, item_id)?;
+            meter
+                .charge_each(text.content.len(), 2 * rates::BYTE)
+                .map_err(|exhausted| too_much(request, exhausted))?;
+            Ok::<_, Failure>(text)
+        };
+        match (primary, item_type) {
+            (Primary::Execute, ItemType::Directive) => {
+                let text = text()?;
+                let directive = text.item.directive.clone().unwrap_or_default();
+                let inputs = checked(&directive.schema())?;
+                filled(&text, &directive, inputs, meter).map_err(|exhausted| too_much(request, exhausted))
+            }
+            (Primary::Execute, ItemType::Knowledge)
+            | (Primary::Load, ItemType::Knowledge | ItemType::Directive) => {
+                checked(&params_schema(primary))?;
+                Ok(load::document(&*text()?))
+            }
+            (Primary::Load, ItemType::Tool) => {
+                checked(&params_schema(primary))?;
+                self.load_tool(item_id)
+            }
+            (Primary::Search, _) => {
+                let params = checked(&params_schema(primary))?;
+                self.search(request, &params, warnings, meter)
+                    .map_err(|exhausted| too_much(request, exhausted))
+            }
+            (Primary::Sign, ItemType::Knowledge | ItemType::Directive) => {
+                checked(&params_schema(primary))?;
+                self.sign(item_type, item_id, warnings)
+            }
+            (Primary::Sign, ItemType::Tool) => Err(Failure::new(Category::Denied, NO_TOOLS)),
+            (Primary::Execute, ItemType::Tool) => {
+                Err(Failure::new(Category::Internal, format!("`{item_id}` is not executed here")))
+            }
+        }
+    }
+
+    /// A text item: as it was when the run began where a graph names it, and as it is now otherwise.
+    fn text(&self, item_type: ItemType, item: &str) -> Result<Arc<Text>, Failure> {
+        if let Some(text) = self.pinned.get(&(item_type.as_str(), item.to_owned())) {
+            return Ok(Arc::clone(text));
+        }
+        let text =
+            self.texts.read(item_type, item).map_err(crate::items::text_items::TextError::into_failure)?;
+        self.keep(&text.digest, &text.content)?;
+        Ok(Arc::new(text))
+    }
+
+    /// Keeps a text with the run, so that what a task has read can be told later by its digest.
+    pub(super) fn keep(&self, digest: &Digest, content: &str) -> Result<(), Failure> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.put_snapshot(digest, content).map_err(|error| {
+            Failure::new(Category::Internal, format!("the text cannot be kept with the run: {error}"))
+        })
+    }
+}
+
+/// Why tools are not signed.
+pub const NO_TOOLS: &str =
+    "a run never signs tools: what runs is vouched for by a person, with `graph-host sign`";
+
+/// What a request does, in a few words.
+fn what(request: Request<'_>) -> String {
+    let Request { primary, item_type, item_id, .. } = request;
+    format!("{} {} {item_id}", primary.as_str(), item_type.as_str()).trim_end().to_owned()
+}
+
+/// JSON Schema of what a primary takes; that of a directive follows from the directive.
+pub fn params_schema(primary: Primary) -> Value {
+    let mut properties = Map::new();
+    if primary == Primary::Search {
+        let fields: Vec<_> = SEARCH_FIELDS.iter().map(|(name, _)| *name).collect();
+        properties.insert("query".to_owned(), json!({ "type": "string", "default": "" }));
+        properties.insert(
+            "limit".to_owned(),
+            json!({ "type": "integer", "minimum": 1, "maximum": MOST_RESULTS, "default": DEFAULT_LIMIT }),
+        );
+        properties.insert("source".to_owned(), json!({ "enum": search::SOURCES, "default": "all" }));
+        properties.insert(
+            "fields".to_owned(),
+            json!({ "type": "array", "items": { "enum": fields }, "uniqueItems": true, "default": [] }),
+        );
+    }
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// What a request comes to whose work for the host is more than one step of it may be.
+fn too_much(request: Request<'_>, exhausted: Exhausted) -> Failure {
+    Failure::new(Category::Limit, format!("`{}`: {exhausted}", what(request)))
+}
+
+/// The params of a request, checked and filled in.
+fn checked(schema: &Value, request: Request<'_>, meter: &Meter) -> Result<Map<String, Value>, Failure> {
+    let wrong = |problems: Vec<String>| {
+        let message = format!("the params are not what `{}` takes: {}", what(request), problems.join("; "));
+        Failure::new(Category::InvalidInput, message)
+    };
+    let schema = InputSchema::compile(schema, meter)
+        .map_err(|errors| wrong(errors.iter().map(ToString::to_string).collect()))?;
+    let params = if request.params.is_null() { json!({}) } else { request.params.clone() };
+    match schema.validate_and_fill(params, meter) {
+        Ok(Value::Object(params)) => Ok(params),
+        Ok(other) => Err(wrong(vec![format!("they are {other}, a mapping is needed")])),
+        Err(SchemaFailure::Problems(problems)) => {
+            Err(wrong(problems.iter().map(ToString::to_string).collect()))
+        }
+        Err(SchemaFailure::Exhausted(exhausted)) => Err(too_much(request, exhausted)),
+    }
+}
+
+/// A directive with its placeholders filled in.
+fn filled(
+    text: &Text,
+    directive: &Directive,
+    inputs: Map<String, Value>,
+    meter: &Meter,
+) -> Result<Value, Exhausted> {
+    let body = Directive::fill(&text.item.body, &inputs, meter)?;
+    let mut document = load::document(text);
+    if let Value::Object(document) = &mut document {
+        document.remove("content");
+        document.remove("body");
+        document.insert("text".to_owned(), Value::from(body));
+        document.insert("inputs".to_owned(), Value::Object(inputs));
+        if let Some(outputs) = &directive.outputs {
+            document.insert("outputs".to_owned(), outputs.clone());
+        }
+    }
+    Ok(document)
+}
+
+impl fmt::Debug for Primaries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Primaries").field("places", &self.texts.places).finish_non_exhaustive()
+    }
+}

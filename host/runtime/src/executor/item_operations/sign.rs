@@ -1,0 +1,83 @@
+//! Signing from within a run.
+//!
+//! A signature says that its owner vouches for a text, so a graph that a stranger wrote must not come by one. Four
+//! things have to come together: the manifest names the item without wildcards, the user names a key for this run, the
+//! item is knowledge or a directive of the project or of a folder that the command line names, and it can be read. Each
+//! signature is a warning of the run, and so stands in its signed records.
+
+use graph_core::graph::ItemType;
+use graph_core::node::{Category, Failure};
+use graph_core::text_item::read_text_item;
+use graph_core::trust::{CommentMark, TextKind, TextRefusal, TextStanding, sign_text, verify_text};
+use serde_json::{Value, json};
+
+use super::Primaries;
+use crate::host::now;
+use crate::items::locate::Space;
+use crate::items::text_items::{TextError, format_of};
+use crate::project;
+use crate::project::text_file;
+use crate::trust::signing::replace_text;
+
+impl Primaries {
+    /// Signs a text item in place.
+    pub(super) fn sign(
+        &self,
+        item_type: ItemType,
+        item: &str,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, Failure> {
+        let denied = |message: String| Failure::new(Category::Denied, message);
+        let Some(key) = &self.signing_key else {
+            return Err(denied(format!(
+                "`{item}` is not signed: this run was given no key to sign with (--sign-with KEY)"
+            )));
+        };
+        let file =
+            self.texts.places.file(item_type, item).map_err(|error| TextError::Find(error).into_failure())?;
+        if !matches!(file.space, Space::Named | Space::Project) {
+            return Err(denied(format!(
+                "`{item}` is not signed: a run signs items of its project alone, and this one is {}",
+                project::shown(&file.path)
+            )));
+        }
+        let permanent = |message: String| Failure::new(Category::Permanent, message);
+        let extension = file.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let mark = CommentMark::for_extension(extension)
+            .ok_or_else(|| permanent(format!("`{item}` is in a format that cannot carry a signature")))?;
+        let text = text_file::read_as("the item", &file.path)
+            .map_err(|error| permanent(error.message().to_owned()))?;
+        let shown = project::shown(&file.path);
+        read_text_item(item_type, format_of(&file.path), &shown, &text)
+            .map_err(|problems| permanent(TextError::Invalid(problems).to_string()))?;
+        let at = now();
+        let kind = TextKind::from(item_type);
+        // What is required of somebody else's signature, a run does not make up for: it may be about to sign what has replaced
+        // the text that they signed.
+        if let Err(few) = self.texts.trust.still_enough(&file.id, &[key.id()], at) {
+            return Err(denied(format!("`{item}` is not signed by this run: {few}")));
+        }
+        let before = verify_text(kind, &file.id, &text, &self.texts.trust, at);
+        if let TextStanding::Invalid(refusal @ TextRefusal::Required(_)) = before {
+            return Err(denied(refusal.of_file(&shown)));
+        }
+        let signed = sign_text(kind, &file.id, &text, mark, key, at);
+        replace_text(&file.path, &signed).map_err(|error| permanent(error.message().to_owned()))?;
+        let after = verify_text(kind, &file.id, &signed, &self.texts.trust, at);
+        let trusted = matches!(after, TextStanding::Signed { .. });
+        warnings.push(format!(
+            "the run signed {} `{}` with the key {}",
+            item_type.as_str(),
+            file.id,
+            key.id().short()
+        ));
+        Ok(json!({
+            "item_id": file.id,
+            "item_type": item_type,
+            "signed": true,
+            "time": at.to_string(),
+            "key_id": key.id(),
+            "trusted": trusted,
+        }))
+    }
+}

@@ -1,0 +1,12 @@
+//! Performs tasks: with components, and with the items that are no components.
+
+mod component_calls;
+#[allow(clippy::module_inception, reason = "what it has is re-exported")]
+mod executor;
+pub mod item_operations;
+mod operation_journal;
+mod tape;
+
+pub use executor::ComponentExecutor;
+pub(crate) use executor::{Place, Shared};
+pub use tape::Tape;

@@ -1,0 +1,554 @@
+//! Whole runs as files, to take them to another machine and check them there.
+//!
+//! A file is JSON lines (one JSON value a line, UTF-8):
+//!
+//! 1. `{"format": "graph-host/run", "version": 3, "run_id", "key"}`: `key` is the public key of the host that made the
+//!    run, in PEM.
+//! 2. `{"row": {…}}`: what `runs list` shows of the run. Nothing of it is signed by itself.
+//! 3. `{"text": {"digest", "text"}}` for each text that the run keeps: the graph, the manifest, inputs, what it is pinned to.
+//! 4. `{"pruning": {"namespace", "note"}}` for each namespace whose first checkpoints were removed: the signed note.
+//! 5. `{"record": {…}}` for each record, namespace by namespace: checkpoints in order, each with the channel values that it
+//!    changed and followed by where the run paused there, then what is pending. `body` is the text that is digested and
+//!    signed, `signature` that of a [`RecordSignature`]; `before` is how many entries of the run's history come before its own.
+//! 6. `{"end": {"lines", "digest", "key_id", "signature"}}`: how many lines came before, the SHA-256 of their bytes, and
+//!    the signature of the host that wrote the file over that digest, if it is the host that made the run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, Write};
+use std::sync::Arc;
+
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::record::{ChannelValue, Record, RecordKind, RecordSignature, SignedRecord, ValueKind};
+use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
+use graph_store::{
+    CheckpointStore, ImportError, NewRun, Numbered, Options, RunRow, Snapshot, SqliteStore, Upkeep,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::history::verify::{Audit, audit};
+use crate::run::restore;
+
+const FORMAT: &str = "graph-host/run";
+const VERSION: u32 = 3;
+/// The version before: each record has a signature of its own.
+const SIGNED_ONE_BY_ONE: u32 = 2;
+/// The first version: it leaves earlier pauses out, and entries are numbered anew.
+const WITHOUT_NUMBERS: u32 = 1;
+const DOMAIN: &str = "graph-host/export/v1";
+/// The longest line that is read, in bytes: a checkpoint with all its values, or a text.
+const LONGEST_LINE: u64 = 1 << 30;
+/// All texts of a run together, in bytes: they are held until the run is stored.
+const LARGEST_TEXTS: u64 = 1 << 30;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    format: String,
+    version: u32,
+    run_id: String,
+    /// PEM; absent where the host that writes the file does not have it.
+    key: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Row(Box<RunRow>),
+    Text { digest: Digest, text: String },
+    Pruning { namespace: String, note: String },
+    Record(Box<RecordLine>),
+    End { lines: u64, digest: Digest, key_id: Option<KeyId>, signature: Option<Signature> },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordLine {
+    kind: RecordKind,
+    namespace: String,
+    sequence: u64,
+    step: u64,
+    task: String,
+    digest: Digest,
+    key_id: KeyId,
+    signature: RecordSignature,
+    body: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<u64>,
+    values: Vec<ValueLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ValueLine {
+    channel: String,
+    version: u64,
+    kind: ValueKind,
+    json: Arc<str>,
+}
+
+/// Writes lines, and keeps count of them.
+struct Writer<'w> {
+    out: &'w mut dyn Write,
+    lines: u64,
+    digest: DomainHasher,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, value: &impl Serialize) -> Result<()> {
+        let mut text = serde_json::to_vec(value)
+            .map_err(|error| Error::storage(format!("a line of the file cannot be written: {error}")))?;
+        text.push(b'\n');
+        self.out
+            .write_all(&text)
+            .map_err(|error| Error::storage(format!("the file cannot be written: {error}")))?;
+        self.lines += 1;
+        self.digest = self.digest.clone().field(&text);
+        Ok(())
+    }
+}
+
+/// Writes a run. The caller has seen to it that it is intact. Gives how many records there are.
+pub fn write(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    identity: &SigningKey,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    let key = if row.key == identity.id() {
+        identity.verifying_key().to_pem().ok()
+    } else {
+        store.snapshot(&Digest::from_bytes(*row.key.as_bytes()))?
+    };
+    let mut writer = Writer { out, lines: 0, digest: DomainHasher::new(DOMAIN) };
+    writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, run_id: row.run_id.clone(), key })?;
+    writer.line(&Line::Row(Box::new(RunRow { pid: None, ..row.clone() })))?;
+    for digest in restore::texts(store, row)? {
+        // The key stands in the header.
+        if digest != Digest::from_bytes(*row.key.as_bytes())
+            && let Some(text) = store.snapshot(&digest)?
+        {
+            writer.line(&Line::Text { digest, text })?;
+        }
+    }
+    let namespaces = store.namespaces(&row.run_id)?;
+    for namespace in &namespaces {
+        if let Some(note) = store.pruning(&row.run_id, namespace)? {
+            writer.line(&Line::Pruning { namespace: namespace.clone(), note })?;
+        }
+    }
+    let told = Told::of(store, &row.run_id)?;
+    let mut records = 0;
+    let mut record = |record: &SignedRecord, before: Option<u64>| {
+        records += 1;
+        writer.line(&Line::Record(Box::new(record_line(record, before))))
+    };
+    for namespace in &namespaces {
+        let mut pauses = told.pauses.get(namespace).into_iter().flatten().copied().peekable();
+        let pause =
+            |before: u64, record: &mut dyn FnMut(&SignedRecord, Option<u64>) -> Result<()>| match store
+                .status_at(&row.run_id, before)?
+            {
+                Some(found) => record(&found, Some(before)),
+                None => Err(Error::integrity(format!("entry {before} of run {} is gone", row.run_id))),
+            };
+        restore::each_with_values(store, &row.run_id, namespace, |checkpoint| {
+            while let Some((_, before)) = pauses.next_if(|(sequence, _)| *sequence < checkpoint.sequence) {
+                pause(before, &mut record)?;
+            }
+            record(checkpoint, told.before(&checkpoint.digest))
+        })?;
+        for (_, before) in pauses {
+            pause(before, &mut record)?;
+        }
+        restore::each_pending(store, &row.run_id, namespace, |pending| {
+            if told.before(&pending.digest).is_none() { record(&pending, None) } else { Ok(()) }
+        })?;
+    }
+    let (lines, digest) = (writer.lines, writer.digest.clone().finish());
+    let own = row.key == identity.id();
+    writer.line(&Line::End {
+        lines,
+        digest,
+        key_id: own.then(|| identity.id()),
+        signature: own.then(|| identity.sign_digest(DOMAIN, &digest)),
+    })?;
+    Ok(records)
+}
+
+/// Where the records of a run's history are in it.
+#[derive(Default)]
+struct Told {
+    /// By the first half of a record's digest, in order: how many entries come before its own.
+    numbers: Vec<(u128, u64)>,
+    /// Status records by namespace, in order: the checkpoint that each is under, and how many entries come before.
+    pauses: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+impl Told {
+    fn of(store: &dyn CheckpointStore, run: &str) -> Result<Self> {
+        let mut told = Self::default();
+        restore::each_of_history(store, run, 0, |Numbered { before, record }| {
+            told.numbers.push((half(&record.digest), before));
+            if record.kind == RecordKind::Status {
+                told.pauses.entry(record.namespace).or_default().push((record.sequence, before));
+            }
+            Ok(())
+        })?;
+        told.numbers.sort_unstable();
+        Ok(told)
+    }
+
+    fn before(&self, digest: &Digest) -> Option<u64> {
+        let place = self.numbers.binary_search_by_key(&half(digest), |(half, _)| *half).ok()?;
+        self.numbers.get(place).map(|(_, before)| *before)
+    }
+}
+
+/// The first half of a digest: no two records share one.
+fn half(digest: &Digest) -> u128 {
+    let (half, _) = digest.as_bytes().split_first_chunk().unwrap_or((&[0; 16], &[]));
+    u128::from_be_bytes(*half)
+}
+
+fn record_line(record: &SignedRecord, before: Option<u64>) -> RecordLine {
+    let values = record.values.iter().map(|value| ValueLine {
+        channel: value.channel.clone(),
+        version: value.version,
+        kind: value.kind,
+        json: Arc::clone(&value.json),
+    });
+    RecordLine {
+        kind: record.kind,
+        namespace: record.namespace.clone(),
+        sequence: record.sequence,
+        step: record.step,
+        task: record.task.clone(),
+        digest: record.digest,
+        key_id: record.key_id,
+        signature: record.signature.clone(),
+        body: Arc::clone(&record.body),
+        before,
+        values: values.collect(),
+    }
+}
+
+fn signed(run: &str, line: RecordLine) -> Result<(Option<u64>, SignedRecord)> {
+    let before = line.before;
+    let values = line.values.into_iter().map(|value| ChannelValue {
+        channel: value.channel,
+        version: value.version,
+        kind: value.kind,
+        json: value.json,
+    });
+    let mut record = SignedRecord {
+        kind: line.kind,
+        run: run.to_owned(),
+        namespace: line.namespace,
+        sequence: line.sequence,
+        step: line.step,
+        task: line.task,
+        body: line.body,
+        digest: line.digest,
+        key_id: line.key_id,
+        signature: line.signature,
+        events: 0,
+        values: values.collect(),
+        results: Vec::new(),
+    };
+    record.events = record.decode().map_err(|error| Error::integrity(error.to_string()))?.event_count();
+    Ok((before, record))
+}
+
+/// What the record of a line says.
+fn decoded(run: &str, line: &RecordLine) -> Result<Record> {
+    let record = SignedRecord {
+        kind: line.kind,
+        run: run.to_owned(),
+        namespace: line.namespace.clone(),
+        sequence: line.sequence,
+        step: line.step,
+        task: line.task.clone(),
+        body: Arc::clone(&line.body),
+        digest: line.digest,
+        key_id: line.key_id,
+        signature: line.signature.clone(),
+        events: 0,
+        values: Vec::new(),
+        results: Vec::new(),
+    };
+    record.decode().map_err(|error| Error::integrity(error.to_string()))
+}
+
+/// A run that was read from a file and found intact. Nothing is stored yet: its records are in a file of their own, so that
+/// they need not be held.
+#[derive(Debug)]
+pub struct Archive {
+    new: NewRun,
+    records: Records,
+    prunings: Vec<(String, String)>,
+    /// The key that everything was checked with.
+    pub key: VerifyingKey,
+    /// The key came with the file and from nowhere else.
+    pub carried: bool,
+    /// The host that made the run has signed the file as a whole, its row included.
+    pub row_is_signed: bool,
+    /// What was checked.
+    pub audit: Audit,
+}
+
+impl Archive {
+    /// The row.
+    pub fn row(&self) -> &RunRow {
+        &self.new.row
+    }
+
+    /// Stores the run, all or nothing.
+    pub fn store(&self, store: &dyn Upkeep) -> Result<()> {
+        self.records.import(store, &self.new, &self.prunings)?.map_err(Error::from)
+    }
+}
+
+/// The lines of records, in a file that goes away with this.
+#[derive(Debug)]
+struct Records {
+    run: String,
+    file: File,
+    /// Some records have no numbers: they are from before entries were numbered, and all get new ones.
+    anew: bool,
+}
+
+impl Records {
+    fn new(run: &str) -> Result<Self> {
+        Ok(Self {
+            run: run.to_owned(),
+            file: tempfile::tempfile().map_err(|error| spool(&error))?,
+            anew: false,
+        })
+    }
+
+    /// Keeps a record's line.
+    fn keep(&mut self, out: &mut BufWriter<File>, line: &RecordLine, text: &[u8]) -> Result<()> {
+        let may_be_history = matches!(line.kind, RecordKind::Checkpoint | RecordKind::Status);
+        if line.before.is_none() && may_be_history && !self.anew {
+            self.anew = decoded(&self.run, line)?.event_count() > 0;
+        }
+        out.write_all(text).map_err(|error| spool(&error))
+    }
+
+    /// Gives the records to a store. Outside is what the file does, inside what the store says.
+    fn import(
+        &self,
+        store: &dyn Upkeep,
+        new: &NewRun,
+        prunings: &[(String, String)],
+    ) -> Result<std::result::Result<(), ImportError>> {
+        let mut file = &self.file;
+        file.rewind().map_err(|error| spool(&error))?;
+        let mut lines = BufReader::new(file);
+        let mut entries = 0_u64;
+        let mut next = || -> Result<Option<Numbered>> {
+            let mut text = Vec::new();
+            lines.read_until(b'\n', &mut text).map_err(|error| spool(&error))?;
+            if text.is_empty() {
+                return Ok(None);
+            }
+            let line: Line = serde_json::from_slice(&text)
+                .map_err(|error| Error::storage(format!("a record cannot be read again: {error}")))?;
+            drop(text);
+            let Line::Record(line) = line else {
+                return Err(Error::storage("a record cannot be read again"));
+            };
+            let (before, record) = signed(&self.run, *line)?;
+            let next = entries;
+            entries = entries.saturating_add(record.events);
+            Ok(Some(Numbered { before: before.filter(|_| !self.anew).unwrap_or(next), record }))
+        };
+        let mut failed = None;
+        let imported = {
+            let mut records = std::iter::from_fn(|| match next() {
+                Ok(numbered) => numbered.map(Ok),
+                Err(error) => {
+                    let reason = error.message().to_owned();
+                    failed = Some(error);
+                    Some(Err(ImportError::Source { reason }))
+                }
+            });
+            store.import_run(new, &mut records, prunings)
+        };
+        failed.map_or(Ok(imported), Err)
+    }
+}
+
+fn spool(error: &io::Error) -> Error {
+    Error::storage(format!("the records cannot be kept in {}: {error}", std::env::temp_dir().display()))
+        .help("name another folder for what is needed for a moment: TMPDIR")
+}
+
+/// Reads and checks a file: with the key that is given, or else with the one that the file brings.
+pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>) -> Result<Archive> {
+    let mut lines = Lines { file, number: 0, digest: DomainHasher::new(DOMAIN) };
+    let header: Header = lines.header()?;
+    let (key, carried) = match (given, &header.key) {
+        (Some(key), _) => (key, false),
+        (None, Some(pem)) => {
+            let key = VerifyingKey::parse(pem)
+                .map_err(|error| Error::invalid(format!("the key in the file cannot be used: {error}")))?;
+            (key, true)
+        }
+        (None, None) => {
+            return Err(Error::integrity("the file does not bring the key of the host that made the run")
+                .help("give the public key of that host with --key"));
+        }
+    };
+    let (mut row, mut snapshots, mut prunings) = (None, Vec::new(), Vec::new());
+    let mut records = Records::new(&header.run_id)?;
+    let mut out = BufWriter::new(records.file.try_clone().map_err(|error| spool(&error))?);
+    let mut bytes = 0_u64;
+    let row_is_signed = loop {
+        let (before, digest) = (lines.number, lines.digest.clone().finish());
+        let (line, text) = lines.line()?;
+        match line {
+            Line::Row(found) if row.is_none() => row = Some(*found),
+            Line::Row(_) => return Err(lines.damaged("there is a second row")),
+            Line::Text { digest, text } => {
+                bytes = bytes.saturating_add(text.len() as u64);
+                if bytes > LARGEST_TEXTS {
+                    return Err(lines.damaged("its texts have more than 1 GiB"));
+                }
+                snapshots.push(check_text(digest, text)?);
+            }
+            Line::Pruning { namespace, note } => prunings.push((namespace, note)),
+            Line::Record(line) => records.keep(&mut out, &line, &text)?,
+            Line::End { lines: count, digest: said, key_id, signature } => {
+                if (count, said) != (before, digest) {
+                    return Err(
+                        lines.damaged("what is before the last line was changed, or lines are missing")
+                    );
+                }
+                break match (key_id, signature) {
+                    (None, None) => false,
+                    (Some(id), Some(signature))
+                        if id == key.id() && key.verify_digest(DOMAIN, &digest, &signature) =>
+                    {
+                        true
+                    }
+                    _ => {
+                        return Err(
+                            lines.damaged("its signature is not that of the key that it was checked with")
+                        );
+                    }
+                };
+            }
+        }
+    };
+    out.flush().map_err(|error| spool(&error))?;
+    lines.expect_end()?;
+    let row = row.ok_or_else(|| lines.damaged("there is no row"))?;
+    if row.run_id != header.run_id {
+        return Err(lines.damaged("the row is of another run"));
+    }
+    row.check_names().map_err(|bad| Error::integrity(format!("the run cannot be taken over: {bad}")))?;
+    let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()))?;
+    snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
+    let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
+    // Everything is checked where it does no harm, and where it need not be held.
+    let folder = tempfile::tempdir().map_err(|error| spool(&error))?;
+    let trial = SqliteStore::open(&folder.path().join("trial.db"), Options::default())?;
+    records.import(&trial, &new, &prunings)?.map_err(|error| Error::integrity(error.to_string()))?;
+    let audit = audit(&trial, &new.row, &key, None)?;
+    // What nothing of the run names has no business in its file.
+    let named = restore::texts(&trial, &new.row)?;
+    let NewRun { row, mut snapshots } = new;
+    snapshots.retain(|snapshot| named.contains(&snapshot.digest));
+    Ok(Archive { new: NewRun { row, snapshots }, records, prunings, key, carried, row_is_signed, audit })
+}
+
+/// A text is what its digest says, in one of the ways in which a run names texts.
+fn check_text(digest: Digest, text: String) -> Result<Snapshot> {
+    let as_pins = || DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish();
+    let as_inputs = || {
+        let value = serde_json::from_str::<Value>(&text).ok()?;
+        let canonical = graph_core::json::canonical_string(&value) == text;
+        canonical.then(|| graph_core::walker::inputs_digest(&value))
+    };
+    let as_key = || VerifyingKey::parse(&text).ok().map(|key| Digest::from_bytes(*key.id().as_bytes()));
+    if Digest::of_bytes(text.as_bytes()) == digest
+        || as_pins() == digest
+        || as_inputs() == Some(digest)
+        || as_key() == Some(digest)
+    {
+        return Ok(Snapshot { digest, text: text.into() });
+    }
+    Err(Error::integrity(format!("a text in the file was changed: it is not what {digest} stands for")))
+}
+
+/// Reads lines, and keeps count of them.
+struct Lines<'f> {
+    file: &'f mut dyn BufRead,
+    number: u64,
+    digest: DomainHasher,
+}
+
+impl Lines<'_> {
+    /// The next line with its end; empty at the end of the file.
+    fn next(&mut self) -> Result<Vec<u8>> {
+        let mut line = Vec::new();
+        (&mut *self.file)
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)
+            .map_err(|error| Error::storage(format!("the file cannot be read: {error}")))?;
+        if !line.is_empty() && line.last() != Some(&b'\n') {
+            return Err(self.damaged("it ends within a line: it is not whole"));
+        }
+        self.digest = self.digest.clone().field(&line);
+        self.number += 1;
+        Ok(line)
+    }
+
+    fn header(&mut self) -> Result<Header> {
+        let foreign = || {
+            Error::invalid("this is not the file of a run: its first line does not say so")
+                .help("such a file is made by `graph-host runs export`")
+        };
+        let line = self.next().map_err(|error| match error.kind() {
+            crate::error::Kind::Integrity => foreign(),
+            _ => error,
+        })?;
+        let value: Value = serde_json::from_slice(&line).map_err(|_| foreign())?;
+        if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
+            return Err(foreign());
+        }
+        let version = value.get("version").cloned().unwrap_or_default();
+        if ![WITHOUT_NUMBERS, SIGNED_ONE_BY_ONE, VERSION].iter().any(|known| version == *known) {
+            return Err(Error::invalid(format!(
+                "the file has format version {version}, and this program reads versions up to {VERSION}"
+            ))
+            .help("read it with the version of graph-host that has written it, or a newer one"));
+        }
+        serde_json::from_value(value).map_err(|error| Error::invalid(format!("line 1 of the file: {error}")))
+    }
+
+    /// The next line, and its text.
+    fn line(&mut self) -> Result<(Line, Vec<u8>)> {
+        let line = self.next()?;
+        if line.is_empty() {
+            self.number -= 1;
+            return Err(self.damaged("it has no last line that says that it is whole: it was cut off"));
+        }
+        match serde_json::from_slice(&line) {
+            Ok(read) => Ok((read, line)),
+            Err(error) => Err(self.damaged(&format!("the line cannot be read: {error}"))),
+        }
+    }
+
+    fn expect_end(&mut self) -> Result<()> {
+        if self.next()?.is_empty() { Ok(()) } else { Err(self.damaged("something follows its last line")) }
+    }
+
+    fn damaged(&self, why: &str) -> Error {
+        Error::integrity(format!("the file is damaged at line {}: {why}", self.number))
+    }
+}

@@ -1,0 +1,424 @@
+//! Checkpoints that are found, opened and gone back along without reading the whole history of their run: that is checked as a
+//! whole by `runs verify`.
+
+use std::collections::VecDeque;
+
+use graph_core::digest::Digest;
+use graph_core::record::{
+    ChainError, ChainReader, Checkpoint, CheckpointPlace, Landmarks, Place, Pruning, Record, SignedPruning,
+    SignedRecord, Source, Stretch, Trusted,
+};
+use graph_core::trust::VerifyingKey;
+use graph_store::{At, CheckpointStore};
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::run::restore;
+
+/// Checkpoints that are read at a time.
+const PAGE: usize = 256;
+
+/// The checkpoints of a namespace, and what is known of where they begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'s> {
+    store: &'s dyn CheckpointStore,
+    run: &'s str,
+    namespace: &'s str,
+    /// Without a key, what another host has signed can be shown alone.
+    key: Option<&'s VerifyingKey>,
+    begins: Option<&'s Pruning>,
+}
+
+/// The note about removed checkpoints of a namespace, if some were: with a key, it is checked.
+pub fn begins(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: Option<&VerifyingKey>,
+) -> Result<Option<Pruning>> {
+    let Some(note) = store.pruning(run, namespace)? else { return Ok(None) };
+    match key {
+        Some(key) => SignedPruning::open(&note, key, run, namespace)
+            .map(Some)
+            .map_err(|error| Error::integrity(error.to_string())),
+        None => Ok(SignedPruning::decode(&note).ok()),
+    }
+}
+
+impl<'s> Line<'s> {
+    /// The checkpoints of a namespace of a run; `begins` is what [`begins`] has given for it.
+    pub const fn new(
+        store: &'s dyn CheckpointStore,
+        run: &'s str,
+        namespace: &'s str,
+        key: Option<&'s VerifyingKey>,
+        begins: Option<&'s Pruning>,
+    ) -> Self {
+        Self { store, run, namespace, key, begins }
+    }
+
+    /// The newest checkpoint, if there is one.
+    pub fn newest(&self) -> Result<Option<SignedRecord>> {
+        Ok(self.store.checkpoint(self.run, self.namespace, At::Latest)?)
+    }
+
+    /// Opens a checkpoint: its signature is checked, and that it and the ones that it builds on follow each other. The
+    /// channels and counts at it are assembled from those, and have to match the digests that it names.
+    pub fn open(&self, record: &SignedRecord) -> Result<Trusted> {
+        self.readable(record)?;
+        let broken = |sequence, error| self.broken(sequence, &error);
+        let mut stretch =
+            Stretch::up_to(record, self.key, self.begins).map_err(|error| broken(record.sequence, error))?;
+        let mut before = self.before(record.sequence);
+        while let Some(below) = stretch.wants_below() {
+            let Some(record) = before.earlier()? else { return Err(broken(below, stretch.missing())) };
+            stretch.take(&record).map_err(|error| broken(record.sequence, error))?;
+        }
+        stretch.finish().map_err(|error| broken(record.sequence, error))
+    }
+
+    /// The checkpoint that is meant. Where nothing but a node is named, it is looked for from the newest one back.
+    pub fn find(&self, place: &Place) -> Result<SignedRecord> {
+        let at = |at| self.store.checkpoint(self.run, self.namespace, at);
+        let found = match place {
+            Place::Newest => at(At::Latest)?,
+            Place::Sequence(sequence) => at(At::Sequence(*sequence))?,
+            Place::Step(step) => self.of_step(*step)?,
+            Place::Node(node) => self.before_node(node)?,
+        };
+        match found {
+            Some(found) => Ok(found),
+            None => Err(self.lack(place)?),
+        }
+    }
+
+    /// The error of a search that has found nothing. What there is, is read for it.
+    fn lack(&self, place: &Place) -> Result<Error> {
+        let mut landmarks = Landmarks::after(self.begins);
+        self.each(|record| {
+            landmarks.add(&decode(record)?);
+            Ok(())
+        })?;
+        Ok(Error::not_found(format!("run {}: {}", self.run, landmarks.lack(place)))
+            .help(format!("see them all: graph-host runs history {}", self.run)))
+    }
+
+    /// The checkpoint that a superstep made, the newest where it ran more than once; without one, the newest after that step.
+    fn of_step(&self, step: u64) -> Result<Option<SignedRecord>> {
+        let Some(newest) = self.newest()? else { return Ok(None) };
+        // A superstep adds one to both numbers, and everything else to that of the checkpoint alone: their distance never falls.
+        let first = step;
+        let mut last = step.saturating_add(newest.sequence.saturating_sub(newest.step));
+        let mut without_superstep = None;
+        while let Some(found) =
+            self.store.checkpoint(self.run, self.namespace, At::StepWithin { step, first, last })?
+        {
+            let checkpoint = decode(&found)?;
+            if checkpoint.step != step {
+                return Err(Error::integrity(format!(
+                    "checkpoint {} of run {} is stored as that of step {step}, and is of step {}",
+                    found.sequence, self.run, checkpoint.step
+                )));
+            }
+            let is_boundary =
+                matches!(checkpoint.source, Source::Input | Source::Superstep | Source::Fork { .. });
+            let below = found.sequence.checked_sub(1);
+            if is_boundary {
+                return Ok(Some(found));
+            }
+            without_superstep.get_or_insert(found);
+            match below {
+                Some(below) => last = below,
+                None => break,
+            }
+        }
+        Ok(without_superstep)
+    }
+
+    /// The newest checkpoint in which a node is next.
+    fn before_node(&self, node: &str) -> Result<Option<SignedRecord>> {
+        let Some(mut record) = self.newest()? else { return Ok(None) };
+        self.readable(&record)?;
+        let broken = |sequence, error| self.broken(sequence, &error);
+        let (mut reader, mut checkpoint) = ChainReader::from_signed(&record, self.key, self.begins)
+            .map_err(|error| broken(record.sequence, error))?;
+        let mut before = self.before(record.sequence);
+        loop {
+            if checkpoint.next.iter().any(|next| next.node == node) {
+                return Ok(Some(record));
+            }
+            if !reader.has_earlier() {
+                return Ok(None);
+            }
+            let Some(earlier) = before.earlier()? else { return Err(broken(reader.at(), reader.missing())) };
+            record = earlier;
+            checkpoint = reader.earlier(&record).map_err(|error| broken(record.sequence, error))?;
+        }
+    }
+
+    /// All warnings up to a checkpoint, and the newest checkpoint that raised some. They are found from one checkpoint that
+    /// raised some to the next; what release 0.1.0 wrote is read through.
+    pub fn warnings(&self, trusted: &Trusted) -> Result<(Vec<String>, Option<CheckpointPlace>)> {
+        let broken = |sequence, error| self.broken(sequence, &error);
+        let mut lists: Vec<Vec<String>> = Vec::new();
+        let mut reader = ChainReader::before(trusted, self.begins);
+        let mut warned = trusted.warned;
+        let mut link = trusted.warned;
+        let mut last = trusted.checkpoint.clone();
+        while last.version > 1
+            && let Some(place) = link.filter(|place| self.is_left(place.sequence))
+        {
+            if place.sequence < last.sequence {
+                let record = self.store.checkpoint(self.run, self.namespace, At::Sequence(place.sequence))?;
+                let Some(record) = record else { return Err(broken(last.sequence, reader.missing())) };
+                self.readable(&record)?;
+                reader.go_to(place);
+                last = reader.earlier(&record).map_err(|error| broken(record.sequence, error))?;
+            }
+            link = last.warned;
+            lists.push(std::mem::take(&mut last.warnings));
+        }
+        if last.version == 1 {
+            if !last.warnings.is_empty() {
+                lists.push(std::mem::take(&mut last.warnings));
+            }
+            let way = self.back_from(reader, restored(&last), |sequence, digest, warnings| {
+                if !warnings.is_empty() {
+                    warned.get_or_insert(CheckpointPlace { digest, sequence });
+                    lists.push(warnings);
+                }
+            });
+            way?;
+        }
+        lists.extend(self.begins.map(|begins| begins.warnings.clone()));
+        Ok((lists.into_iter().rev().flatten().collect(), warned))
+    }
+
+    /// The way to a checkpoint: an update that goes back leaves out what came since.
+    pub fn way_to(&self, record: &SignedRecord) -> Result<Way> {
+        self.readable(record)?;
+        let (reader, checkpoint) = ChainReader::from_signed(record, self.key, self.begins)
+            .map_err(|error| restore::broken(self.run, record.sequence, &error))?;
+        let spans = self.back_from(reader, restored(&checkpoint), |_, _, _| {})?;
+        Ok(Way { spans })
+    }
+
+    /// Goes back to the beginning, and gives the spans of numbers that were passed, the oldest first. Each checkpoint but the one
+    /// that the reader comes from is handed over: its number, its digest and its warnings.
+    fn back_from(
+        &self,
+        mut reader: ChainReader,
+        mut restored: Option<CheckpointPlace>,
+        mut visit: impl FnMut(u64, Digest, Vec<String>),
+    ) -> Result<Vec<(u64, u64)>> {
+        let broken = |sequence, error| self.broken(sequence, &error);
+        let (mut spans, mut last) = (Vec::new(), reader.at());
+        let mut before = self.before(reader.at());
+        loop {
+            if let Some(place) = restored.filter(|place| self.is_left(place.sequence)) {
+                spans.push((reader.at(), last));
+                last = place.sequence;
+                reader.go_to(place);
+                before = self.before(place.sequence.saturating_add(1));
+            }
+            if !reader.has_earlier() {
+                spans.push((reader.at(), last));
+                spans.reverse();
+                return Ok(spans);
+            }
+            let Some(record) = before.earlier()? else { return Err(broken(reader.at(), reader.missing())) };
+            let link = reader.earlier_link(&record).map_err(|error| broken(record.sequence, error))?;
+            restored = link.restored();
+            visit(record.sequence, record.digest, link.warnings);
+        }
+    }
+
+    /// Whether the host has not removed the checkpoint with this number.
+    fn is_left(&self, sequence: u64) -> bool {
+        self.begins.is_none_or(|begins| sequence >= begins.first_sequence)
+    }
+
+    /// Goes through all checkpoints from the newest one back, of which the signature is checked. Every other one is known to be the
+    /// one that the one after it follows.
+    pub fn each_back(&self, mut visit: impl FnMut(&Checkpoint, Digest) -> Result<()>) -> Result<()> {
+        let Some(newest) = self.newest()? else { return Ok(()) };
+        self.readable(&newest)?;
+        let broken = |sequence, error| self.broken(sequence, &error);
+        let (mut reader, checkpoint) = ChainReader::from_signed(&newest, self.key, self.begins)
+            .map_err(|error| broken(newest.sequence, error))?;
+        visit(&checkpoint, newest.digest)?;
+        let mut before = self.before(newest.sequence);
+        while reader.has_earlier() {
+            let Some(record) = before.earlier()? else { return Err(broken(reader.at(), reader.missing())) };
+            let checkpoint = reader.earlier(&record).map_err(|error| broken(record.sequence, error))?;
+            visit(&checkpoint, record.digest)?;
+        }
+        match before.earlier()? {
+            // One before the beginning belongs to no history.
+            Some(record) => Err(broken(record.sequence, reader.missing())),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes through the checkpoints in order, without their values.
+    pub fn each(&self, visit: impl FnMut(&SignedRecord) -> Result<()>) -> Result<()> {
+        restore::each_checkpoint(self.store, self.run, self.namespace, visit)
+    }
+
+    /// Those before a number, the newest first.
+    pub fn before(&self, sequence: u64) -> Before<'s> {
+        Before { line: *self, number: sequence, page: VecDeque::new(), size: FIRST_PAGE }
+    }
+
+    /// The error of a checkpoint that is not what it should be. Where two do not follow each other, it is about the later one.
+    fn broken(&self, sequence: u64, error: &ChainError) -> Error {
+        let about = if let ChainError::Parent { sequence } = error { *sequence } else { sequence };
+        restore::broken(self.run, about, error)
+    }
+
+    /// Whether the text of a stranger's record may be read.
+    fn readable(&self, record: &SignedRecord) -> Result<()> {
+        if self.key.is_some() { Ok(()) } else { restore::check_record(record) }
+    }
+}
+
+/// Reads a checkpoint that nothing is built on before it is opened.
+fn decode(record: &SignedRecord) -> Result<Checkpoint> {
+    match restore::open_record(record, None)? {
+        Record::Checkpoint(checkpoint) => Ok(*checkpoint),
+        _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),
+    }
+}
+
+fn restored(checkpoint: &Checkpoint) -> Option<CheckpointPlace> {
+    match checkpoint.source {
+        Source::Update { restored, .. } => restored,
+        _ => None,
+    }
+}
+
+/// The first page that is read backwards: few checkpoints build on more.
+const FIRST_PAGE: usize = 32;
+
+/// Checkpoints before a number, the newest first.
+#[derive(Debug)]
+pub struct Before<'s> {
+    line: Line<'s>,
+    number: u64,
+    page: VecDeque<SignedRecord>,
+    size: usize,
+}
+
+impl Before<'_> {
+    /// The next one, if there is one.
+    pub fn earlier(&mut self) -> Result<Option<SignedRecord>> {
+        if self.page.is_empty() {
+            self.page = self.read()?.into();
+            self.size = self.size.saturating_mul(2).min(PAGE);
+        }
+        let Some(record) = self.page.pop_front() else { return Ok(None) };
+        self.line.readable(&record)?;
+        self.number = record.sequence;
+        Ok(Some(record))
+    }
+
+    fn read(&self) -> Result<Vec<SignedRecord>> {
+        let Line { store, run, namespace, .. } = self.line;
+        let read = |size| store.checkpoints_before(run, namespace, Some(self.number), size);
+        match read(self.size) {
+            // What is behind the damage comes one by one.
+            Err(_) if self.size > 1 => Ok(read(1)?),
+            read => Ok(read?),
+        }
+    }
+}
+
+/// The way to a checkpoint, as spans of numbers in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    spans: Vec<(u64, u64)>,
+}
+
+impl Way {
+    /// The way to the checkpoint with the number `last` in a history that begins with `first`, in which updates have gone back:
+    /// each with its number and that of the checkpoint that it went back to, in order.
+    pub fn of(first: u64, last: u64, updates: &[(u64, u64)]) -> Self {
+        let (mut spans, mut last, mut updates) = (Vec::new(), last, updates);
+        loop {
+            let until = updates.partition_point(|(update, _)| *update <= last);
+            updates = &updates[..until];
+            match updates.last() {
+                // None goes back to itself or further on.
+                Some((update, restored)) if (first..*update).contains(restored) => {
+                    spans.push((*update, last));
+                    last = *restored;
+                }
+                Some(_) => updates = &updates[..updates.len() - 1],
+                None => break,
+            }
+        }
+        spans.push((first, last));
+        spans.reverse();
+        Self { spans }
+    }
+
+    /// Hands over the nodes visited on the way, in order.
+    pub fn each_visited(&self, line: &Line<'_>, visit: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+        /// What a checkpoint says of them.
+        #[derive(Deserialize)]
+        struct Visited {
+            visited: Vec<String>,
+        }
+        if let Some(begins) = line.begins {
+            begins.visited.iter().try_for_each(|node| visit(node))?;
+        }
+        for (first, last) in &self.spans {
+            let mut after = first.checked_sub(1);
+            while after.is_none_or(|after| after < *last) {
+                let page = line.store.checkpoints_alone(line.run, line.namespace, after, PAGE)?;
+                let Some(newest) = page.last() else { break };
+                after = Some(newest.sequence);
+                for record in page.iter().filter(|record| record.sequence <= *last) {
+                    line.readable(record)?;
+                    let found: Visited = serde_json::from_str(&record.body).map_err(|error| {
+                        let (sequence, run) = (record.sequence, line.run);
+                        Error::integrity(format!(
+                            "checkpoint {sequence} of run {run} cannot be read: {error}"
+                        ))
+                    })?;
+                    found.visited.iter().try_for_each(|node| visit(node))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Hands over the names of nodes one after the other.
+pub type Names<'n> = dyn FnMut(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'n;
+
+/// The nodes visited on the way to the newest checkpoint of a run, in order, as documents take them.
+pub fn visited<'s>(
+    store: &'s dyn CheckpointStore,
+    run: &'s str,
+    key: Option<VerifyingKey>,
+) -> Box<Names<'s>> {
+    Box::new(move |visit| each_visited(store, run, key.as_ref(), visit))
+}
+
+fn each_visited(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: Option<&VerifyingKey>,
+    visit: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    let begins = begins(store, run, "", key)?;
+    let line = Line::new(store, run, "", key, begins.as_ref());
+    match line.newest()? {
+        Some(newest) => line.way_to(&newest)?.each_visited(&line, visit),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

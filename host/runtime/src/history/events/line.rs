@@ -1,0 +1,154 @@
+//! An entry of a run's history as a line of JSON.
+
+use std::collections::BTreeSet;
+
+use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, WrittenReader};
+use graph_core::time::Timestamp;
+use graph_store::Numbered;
+use serde_json::{Map, Value, json};
+
+use super::kind::word;
+
+/// What a live stream knows of a task beside what is stored.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Details {
+    /// What its last attempt was given.
+    pub(super) params: Option<Value>,
+    /// What it answered.
+    pub(super) result: Option<Value>,
+}
+
+/// The record around an entry.
+pub(super) struct Around<'a> {
+    pub(super) numbered: &'a Numbered,
+    pub(super) record: &'a Record,
+}
+
+impl Around<'_> {
+    fn checkpoint(&self) -> Option<&Checkpoint> {
+        match self.record {
+            Record::Checkpoint(checkpoint) => Some(checkpoint),
+            _ => None,
+        }
+    }
+
+    /// The line of an entry: what every line has, then what the entry tells.
+    pub(super) fn line(
+        &self,
+        offset: u64,
+        entry: &Entry<'_>,
+        state: Option<&Map<String, Value>>,
+        details: Option<Details>,
+    ) -> Value {
+        let signed = &self.numbered.record;
+        let (at, told) = self.told(entry, state, details);
+        // A task of a superstep that has not committed belongs to the one after the newest boundary.
+        let ahead = u64::from(self.checkpoint().is_none() && matches!(entry, Entry::Event { .. }));
+        let mut line = json!({
+            "offset": offset,
+            "run": signed.run,
+            "namespace": signed.namespace,
+            "step": signed.step + ahead,
+            "at": at.unwrap_or_else(|| self.record.at()).to_string(),
+            "kind": word(entry),
+        });
+        if let (Value::Object(line), Value::Object(told)) = (&mut line, told) {
+            line.extend(told);
+        }
+        line
+    }
+
+    /// What an entry tells, and when it was, where it knows that itself.
+    fn told(
+        &self,
+        entry: &Entry<'_>,
+        state: Option<&Map<String, Value>>,
+        details: Option<Details>,
+    ) -> (Option<Timestamp>, Value) {
+        let told = match entry {
+            Entry::Began(source) => json!({ "status": "running", "source": source.as_str() }),
+            Entry::Hook(hook) => json!(hook),
+            Entry::Superstep(nodes) => json!({ "nodes": nodes }),
+            Entry::Event { task, node, event: TaskEvent::Custom { at, attempt, name, payload } } => {
+                let told = json!({
+                    "task": task, "node": node, "attempt": attempt, "name": name, "payload": *payload.0,
+                });
+                return (Some(*at), told);
+            }
+            Entry::Event { task, node, event: TaskEvent::Retry { at, attempt, failure, wait } } => {
+                let told = json!({
+                    "task": task, "node": node, "attempt": attempt, "failure": failure, "wait_ms": wait,
+                });
+                return (Some(*at), told);
+            }
+            Entry::Task(task) => {
+                let mut told = json!({
+                    "task": task.task,
+                    "node": task.node,
+                    "item": task.item,
+                    "attempts": task.attempts,
+                    "dispatches": task.dispatches,
+                    "fuel": task.fuel,
+                    "micros": task.micros,
+                    "failure": task.failure,
+                });
+                if let (Value::Object(told), Some(hit)) = (&mut told, &task.cached) {
+                    told.insert("cached".to_owned(), true.into());
+                    let from =
+                        json!({ "key": hit.key, "run": hit.run, "task": hit.task, "at": hit.at.to_string() });
+                    told.insert("cached_from".to_owned(), from);
+                }
+                if let (Value::Object(told), Some(details)) = (&mut told, details) {
+                    told.insert("params".to_owned(), details.params.unwrap_or_default());
+                    told.insert("result".to_owned(), details.result.unwrap_or_default());
+                }
+                return (task.at, told);
+            }
+            Entry::Update { node } => json!({ "node": node, "writes": self.writes(node) }),
+            Entry::Values => json!({ "state": state }),
+            Entry::Warning(message) => json!({ "message": message }),
+            Entry::Commit => self.commit(),
+            Entry::Interrupt(asked) => {
+                json!({ "id": asked.id, "node": asked.node, "payload": *asked.payload.0 })
+            }
+            Entry::Status { status, error } => json!({ "status": status, "error": error }),
+            Entry::End { status, ended_by } => json!({ "status": status, "ended_by": ended_by }),
+        };
+        (None, told)
+    }
+
+    fn commit(&self) -> Value {
+        let Some(checkpoint) = self.checkpoint() else { return json!({}) };
+        // The first checkpoint of a history that was shortened brings every part of a list.
+        let changed: BTreeSet<_> = self.numbered.record.values.iter().map(|value| &value.channel).collect();
+        json!({
+            "checkpoint": checkpoint.sequence,
+            "digest": self.numbered.record.digest,
+            "result_digest": checkpoint.result,
+            "nodes": checkpoint.visited,
+            "next": checkpoint.next.iter().map(|next| &next.node).collect::<Vec<_>>(),
+            "changed": changed,
+            "fuel": checkpoint.fuel,
+            "micros": checkpoint.micros,
+        })
+    }
+
+    /// What a node wrote in the superstep, in order of channels and then of its tasks. A value that a later superstep
+    /// wrote over before anything was stored is null.
+    fn writes(&self, wanted: &str) -> Vec<Value> {
+        let mut writes = Vec::new();
+        for (channel, writers) in
+            self.checkpoint().map(|checkpoint| &checkpoint.updates).into_iter().flatten()
+        {
+            let stored = self.numbered.record.values.iter().rfind(|value| value.channel == *channel);
+            let mut reader = WrittenReader::new(stored.map(|stored| &*stored.json));
+            for (node, wrote) in writers {
+                let value = reader.take(wrote);
+                if node == wanted {
+                    writes.push(json!({ "channel": channel, "value": value }));
+                }
+            }
+        }
+        writes
+    }
+}

@@ -1,0 +1,10 @@
+//! What is kept of runs: read, shown, verified, exported and deleted.
+
+pub mod archive;
+pub mod checkpoints;
+pub mod events;
+pub mod gc;
+pub mod run_document;
+pub mod run_knowledge_item;
+pub mod streamed;
+pub mod verify;

@@ -1,0 +1,111 @@
+//! The outcome of a run as a JSON document.
+
+use std::collections::BTreeMap;
+
+use graph_core::record::{EndedBy, InterruptRecord, RunError, Status};
+use graph_core::walker::{CheckpointRef, Summary};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::history::checkpoints::Names;
+use crate::history::streamed::Streamed;
+use crate::run::restore::Checked;
+
+/// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be large, and the nodes
+/// visited come from the store while it is written.
+#[derive(Serialize)]
+pub struct RunDocument<'s> {
+    // In the order of their names, as in every document.
+    cached: &'s BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<Checked>,
+    checkpoint: Option<Value>,
+    checkpoints: u64,
+    ended_by: Option<EndedBy>,
+    error: Option<Value>,
+    executions: &'s BTreeMap<String, u64>,
+    fuel: u64,
+    graph: &'s str,
+    host_fuel: u64,
+    inputs: &'s Value,
+    interrupts: Vec<Value>,
+    limit_reached: bool,
+    next: &'s [String],
+    output: Option<&'s Value>,
+    run_id: &'s str,
+    state: &'s Map<String, Value>,
+    status: Status,
+    steps: u64,
+    visited: Streamed<'s>,
+    warnings: &'s [String],
+}
+
+impl<'s> RunDocument<'s> {
+    /// The document of a run of a graph, with the nodes `visited`, in order.
+    pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
+        let error = |error: &RunError| {
+            json!({
+                "code": error.code,
+                "budget": error.budget,
+                "category": error.category,
+                "node": error.node,
+                "message": error.message,
+            })
+        };
+        let checkpoint = |checkpoint: CheckpointRef| {
+            json!({
+                "id": checkpoint.sequence,
+                "digest": checkpoint.digest,
+                "result_digest": checkpoint.result_digest,
+            })
+        };
+        Self {
+            cached: &summary.cached,
+            checked: None,
+            checkpoint: summary.checkpoint.map(checkpoint),
+            checkpoints: summary.checkpoint.map_or(0, |checkpoint| checkpoint.sequence.saturating_add(1)),
+            ended_by: summary.ended_by,
+            error: summary.error.as_ref().map(error),
+            executions: &summary.executions,
+            fuel: summary.fuel,
+            graph,
+            host_fuel: summary.host.fuel,
+            inputs: &summary.inputs,
+            interrupts: summary.interrupts.iter().map(interrupt).collect(),
+            limit_reached: summary.limit_reached,
+            next: &summary.next,
+            output: summary.output.as_deref(),
+            run_id: run,
+            state: &summary.state,
+            status: summary.status,
+            steps: summary.steps,
+            visited: Streamed::new(move |give| visited(&mut |node| give(&Value::from(node)))),
+            warnings: &summary.warnings,
+        }
+    }
+}
+
+impl RunDocument<'_> {
+    /// Says what was checked before the run went on.
+    #[must_use]
+    pub fn after(self, checked: Option<Checked>) -> Self {
+        Self { checked, ..self }
+    }
+
+    /// What kept the nodes visited from being listed, once the document was written.
+    pub fn take_failure(&self) -> Option<Error> {
+        self.visited.take_failure()
+    }
+
+    /// It as a value, for those who change it.
+    pub fn to_value(&self) -> Result<Value> {
+        let value = serde_json::to_value(self)
+            .map_err(|error| Error::storage(format!("the document cannot be made: {error}")));
+        self.visited.take_failure().map_or(value, Err)
+    }
+}
+
+fn interrupt(interrupt: &InterruptRecord) -> Value {
+    json!({ "id": interrupt.id, "node": interrupt.node, "payload": *interrupt.payload.0 })
+}

@@ -1,0 +1,157 @@
+//! The knowledge item of a run: what a run that is kept as files looks like to graphs and to people.
+//!
+//! It is written anew at each boundary under `durability: sync`, and at suspensions and at the end otherwise. It is a copy
+//! for reading: what a run goes on from are its signed records.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use graph_core::graph::Durability;
+use graph_core::id::{IdError, RunId};
+use graph_core::record::{Checkpoint, Record, Status};
+use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
+use graph_store::{At, CheckpointStore, RunRow};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::host::now;
+use crate::project::paths::{self, FileKind};
+use crate::project::user_home::write_atomic;
+use crate::run::restore;
+use graph_core::diagnostic::printable;
+
+/// The items that a host signs with its identity key, and is believed for.
+pub const ITEMS: &str = "graphs/*";
+
+/// Writes knowledge items of runs.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    project: PathBuf,
+    key: SigningKey,
+}
+
+impl Projection {
+    /// Into the knowledge of a project, signed with the host's identity.
+    pub fn new(project: &Path, key: SigningKey) -> Self {
+        Self { project: project.to_path_buf(), key }
+    }
+
+    /// Writes the item of a run as it is now, if it is time to.
+    pub fn write(&self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
+        let Some(row) = store.listed_run(run)? else { return Ok(()) };
+        let Some(record) = store.checkpoint(run, "", At::Latest)? else { return Ok(()) };
+        let status = newest_status(store, &row)?;
+        if row.durability != Durability::Sync && status == Status::Running {
+            return Ok(());
+        }
+        let checkpoint = match record.decode() {
+            Ok(Record::Checkpoint(checkpoint)) => *checkpoint,
+            Ok(_) => return Err(Error::integrity("the newest checkpoint is something else")),
+            Err(error) => return Err(Error::integrity(error.to_string())),
+        };
+        let id = item_id(&row, &RunId::parse(&row.run_id).map_err(|error| no_id(&row, &error))?);
+        let text = text(store, &row, &checkpoint, status, &id)?;
+        let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, &self.key, now());
+        let names = names(&id);
+        paths::folder(&self.project, &names[..names.len().saturating_sub(1)])?;
+        let path = file(&self.project, &id)?;
+        write_atomic(&path, signed.as_bytes(), false)
+            .map_err(|error| Error::write("the knowledge item", &path, &error))
+    }
+}
+
+/// A row has an id that names no run.
+fn no_id(row: &RunRow, error: &IdError) -> Error {
+    Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id))
+}
+
+/// Removes the item of a run that is gone, where there is one.
+pub fn remove(project: &Path, row: &RunRow) {
+    let Ok(run) = RunId::parse(&row.run_id) else { return };
+    // A copy that cannot be removed says what the run had come to.
+    if let Ok(path) = file(project, &item_id(row, &run)) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// The names on the way from `.ai` to an item, without the extension of the last one.
+fn names(id: &str) -> Vec<&str> {
+    std::iter::once("knowledge").chain(id.split('/')).collect()
+}
+
+/// The file of an item. Links on the way are not followed.
+fn file(project: &Path, id: &str) -> Result<PathBuf> {
+    paths::path(project, &names(&format!("{id}.md")), FileKind::File)
+}
+
+/// The item's id: the graph's may hold characters that ids of items do not have.
+fn item_id(row: &RunRow, run: &RunId) -> String {
+    let graph: Vec<String> = row
+        .graph_id
+        .split('/')
+        .map(|part| {
+            part.chars()
+                .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
+                .collect::<String>()
+        })
+        .filter(|part| !part.is_empty())
+        .collect();
+    format!("graphs/{}/{}", graph.join("/"), run)
+}
+
+/// The status as the newest record tells it.
+fn newest_status(store: &dyn CheckpointStore, row: &RunRow) -> Result<Status> {
+    let newest = restore::pending_status(store, &row.run_id, "")?;
+    Ok(match newest.map(|record| record.decode()) {
+        Some(Ok(Record::Status(record))) => record.status,
+        _ => row.status,
+    })
+}
+
+fn text(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    checkpoint: &Checkpoint,
+    status: Status,
+    id: &str,
+) -> Result<String> {
+    let quoted = |text: &str| Value::from(text).to_string();
+    let category = id.rsplit_once('/').map_or(id, |(category, _)| category);
+    let mut text = String::from("---\n");
+    let mut field = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name}: {value}");
+    };
+    field("id", quoted(id));
+    field("title", quoted(&format!("State: {} ({})", row.graph_id, row.run_id)));
+    field("entry_type", "graph_state".to_owned());
+    field("category", quoted(category));
+    field("version", quoted("1.0.0"));
+    field("graph_id", quoted(&row.graph_id));
+    field("graph_run_id", quoted(&row.run_id));
+    if let Some(parent) = &row.parent_id {
+        field("parent_thread_id", quoted(parent));
+    }
+    field("status", status.as_str().to_owned());
+    let next: Vec<_> = checkpoint.next.iter().map(|next| Value::from(next.node.as_str())).collect();
+    if let Some(first) = next.first() {
+        field("current_node", first.to_string());
+    }
+    field("next", Value::from(next).to_string());
+    field("step_count", checkpoint.step.to_string());
+    field("started_at", quoted(&row.created_at.to_string()));
+    field("updated_at", quoted(&checkpoint.at.to_string()));
+    field("result_digest", quoted(&checkpoint.result.0.to_string()));
+    field("tags", Value::from(vec!["graph_state", &row.graph_id]).to_string());
+    text.push_str("---\n\n");
+    let mut body = Map::new();
+    let inputs = restore::snapshot(store, &checkpoint.inputs, "the inputs")?;
+    let parsed = |text: &str| {
+        serde_json::from_str::<Value>(text).map_err(|error| Error::integrity(format!("a value: {error}")))
+    };
+    body.insert("inputs".to_owned(), parsed(&inputs)?);
+    body.extend(restore::state(store, checkpoint)?);
+    text.push_str(&printable(&serde_json::to_string_pretty(&body).unwrap_or_default()));
+    text.push('\n');
+    Ok(text)
+}

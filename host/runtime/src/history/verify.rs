@@ -1,0 +1,242 @@
+//! The check of a whole run: every signature, every link of its chains, what its row claims and the texts it keeps.
+
+use graph_core::digest::Digest;
+use graph_core::record::{
+    Checkpoint, Pruning, Record, RecordKind, ResultDigest, SignedRecord, Source, Status,
+};
+use graph_core::trust::VerifyingKey;
+use graph_store::{CheckpointStore, RunRow};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::history::events::History;
+use crate::run::pins::Pins;
+use crate::run::restore;
+use crate::run::stop_notes::Stop;
+
+/// What was found to be intact.
+#[derive(Debug)]
+pub struct Audit {
+    /// Checkpoints, of all namespaces.
+    pub checkpoints: u64,
+    /// Other records.
+    pub records: u64,
+    /// The newest checkpoint of the run itself: its record digest and its result digest.
+    pub newest: Option<(Digest, ResultDigest)>,
+    /// Changes of what it is pinned to that its host has accepted.
+    pub accepted: u64,
+    /// Entries of its history, those that were removed included.
+    pub entries: u64,
+    /// How many child runs it has, at any depth.
+    pub child_runs: u64,
+    /// Where its history begins, if the host has removed what was before.
+    pub begins: Option<Pruning>,
+}
+
+/// Checks a run with the public key of the host that made it; and, where it is known with which record the run stopped
+/// `last`, that this is there.
+pub fn audit(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    key: &VerifyingKey,
+    last: Option<&Stop>,
+) -> Result<Audit> {
+    let run = &row.run_id;
+    if row.key != key.id() {
+        return Err(Error::integrity(format!(
+            "run {run} was signed by the key {}, and this is {}",
+            row.key.short(),
+            key.id().short()
+        ))
+        .help("another host made this run: check it with --key and the public key of that host"));
+    }
+    let mut namespaces = store.namespaces(run)?;
+    if !namespaces.iter().any(String::is_empty) {
+        namespaces.insert(0, String::new());
+    }
+    let mut prunings = Vec::new();
+    for namespace in &namespaces {
+        prunings.extend(restore::verifier(store, run, namespace, *key)?.1);
+    }
+    let history = crate::history::events::audit(store, run, key, &prunings)?;
+    let mut found = Audit {
+        checkpoints: 0,
+        records: 0,
+        newest: None,
+        accepted: 0,
+        child_runs: 0,
+        entries: history.entries,
+        begins: None,
+    };
+    for namespace in &namespaces {
+        let (newest, begins) = chain(store, run, namespace, key, &history, &mut found)?;
+        if namespace.is_empty() {
+            found.newest = newest.as_ref().map(|(checkpoint, digest)| (*digest, checkpoint.result));
+            found.begins = begins;
+            let newest = newest.as_ref().map(|(checkpoint, _)| checkpoint);
+            check_pause(row, newest, store)?;
+            check_row(row, newest, store)?;
+        } else if let Some((checkpoint, _)) = &newest {
+            check_child(run, checkpoint, store)?;
+            found.child_runs += 1;
+        }
+    }
+    // Everything that is there is as it was: is everything there that was?
+    if let Some(last) = last.filter(|last| !history.holds(last.sequence, &last.digest)) {
+        return Err(Error::integrity(format!(
+            "run {run} stopped with the {} record {} ({}), and that is gone: it was taken away, or the store was put back to \
+             what it was before",
+            last.kind.as_str(),
+            last.sequence,
+            last.digest.short()
+        ))
+        .help("where it was you who put the store back, the run can be resumed from where it stands now"));
+    }
+    Ok(found)
+}
+
+fn untold(record: &SignedRecord) -> Error {
+    Error::integrity(format!(
+        "the {} record {} of run {} is not in its history",
+        record.kind.as_str(),
+        record.sequence,
+        record.run
+    ))
+}
+
+type Newest = Option<(Checkpoint, Digest)>;
+
+fn chain(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: &VerifyingKey,
+    history: &History,
+    found: &mut Audit,
+) -> Result<(Newest, Option<Pruning>)> {
+    let (mut verifier, begins) = restore::verifier(store, run, namespace, *key)?;
+    let mut newest: Newest = None;
+    let mut reached = begins.is_none();
+    restore::each_with_values(store, run, namespace, |record| {
+        let checkpoint =
+            verifier.checkpoint(record).map_err(|error| restore::broken(run, record.sequence, &error))?;
+        if namespace.is_empty() && !history.holds(record.sequence, &record.digest) {
+            return Err(untold(record));
+        }
+        found.checkpoints += 1;
+        if namespace.is_empty() {
+            found.accepted += checkpoint.accepted.len() as u64;
+        }
+        reached |= begins.as_ref().is_some_and(|begins| begins.newest == record.digest);
+        newest = Some((checkpoint, record.digest));
+        Ok(())
+    })?;
+    if !reached {
+        return Err(Error::integrity(format!(
+            "run {run} lacks checkpoint {} that it had when its first ones were removed: its end was cut off",
+            begins.as_ref().map_or(0, |begins| begins.newest_sequence)
+        )));
+    }
+    restore::each_pending(store, run, namespace, |record| {
+        let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
+        let under = match &opened {
+            Record::Task(task) => task.checkpoint,
+            Record::Answers(answers) => answers.checkpoint,
+            Record::Hook(hook) => hook.checkpoint,
+            Record::Status(status) => {
+                verifier
+                    .accepted(&status.accepted)
+                    .map_err(|error| restore::broken(run, record.sequence, &error))?;
+                if namespace.is_empty() {
+                    found.accepted += status.accepted.len() as u64;
+                }
+                status.checkpoint
+            }
+            Record::Checkpoint(_) => record.digest,
+        };
+        if newest.as_ref().map(|(_, digest)| *digest) != Some(under) {
+            return Err(Error::integrity(format!(
+                "a {} record of run {run} is not under its newest checkpoint",
+                record.kind.as_str()
+            )));
+        }
+        let told = record.kind != RecordKind::Status || !namespace.is_empty();
+        if !told && !history.holds(record.sequence, &record.digest) {
+            return Err(untold(&record));
+        }
+        found.records += 1;
+        Ok(())
+    })?;
+    Ok((newest, begins))
+}
+
+/// The texts that a child run's records name.
+fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> Result<()> {
+    let what = format!("the inputs of the child run {}", newest.namespace);
+    let inputs: Value = serde_json::from_str(&restore::snapshot(store, &newest.inputs, &what)?)
+        .map_err(|error| Error::integrity(format!("{what} of run {run} cannot be read: {error}")))?;
+    if graph_core::walker::inputs_digest(&inputs) != newest.inputs {
+        return Err(Error::integrity(format!("{what} that run {run} keeps were changed")));
+    }
+    Ok(())
+}
+
+/// A run that has stopped short of its end has a signed record under its newest checkpoint that says so.
+fn check_pause(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
+    let Some(newest) = newest else { return Ok(()) };
+    // What was made from outside takes the place of such a record, and leaves the status as it was.
+    let from_outside = !matches!(newest.source, Source::Input | Source::Superstep);
+    if row.status == Status::Running || row.status.is_end() || from_outside {
+        return Ok(());
+    }
+    if let Some(record) = restore::pending_status(store, &row.run_id, "")? {
+        let opened = record.decode().map_err(|error| Error::integrity(error.to_string()))?;
+        if matches!(opened, Record::Status(status) if status.status == row.status) {
+            return Ok(());
+        }
+    }
+    Err(Error::integrity(format!(
+        "the row of run {} says {}, and no signed record says so: the row was changed, or the record was removed",
+        row.run_id, row.status
+    )))
+}
+
+/// What the row claims, against what is signed; and the texts that the records name.
+fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
+    let Some(newest) = newest else { return Ok(()) };
+    let run = &row.run_id;
+    let ended = newest.end.as_ref().map(|end| end.status);
+    // An end that hooks follow is one once they have had their say.
+    let unsettled = !newest.hooks.is_empty() && !row.status.is_end();
+    let running = row.status == Status::Running;
+    if row.step > newest.step
+        || (row.step != newest.step && !running)
+        || ended.is_some_and(|ended| ended != row.status && !unsettled)
+        || (row.status.is_end() && ended.is_none())
+    {
+        return Err(Error::integrity(format!(
+            "the row of run {run} says {} after {} steps, its newest checkpoint does not: the row, or the checkpoints after it, were changed",
+            row.status, row.step
+        )));
+    }
+    let inputs: Value = serde_json::from_str(&restore::snapshot(store, &newest.inputs, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of run {run} cannot be read: {error}")))?;
+    if graph_core::walker::inputs_digest(&inputs) != newest.inputs {
+        return Err(Error::integrity(format!("the inputs that run {run} keeps were changed")));
+    }
+    let pins = Pins::read(&restore::snapshot(store, &newest.pins, "what it is pinned to")?)?;
+    if pins.text()?.0 != newest.pins {
+        return Err(Error::integrity(format!("what run {run} is pinned to was changed")));
+    }
+    let inside = pins.graphs.iter().map(|(id, pinned)| (&pinned.text, format!("the graph `{id}`")));
+    let hooks = pins.hooks_text.iter().map(|digest| (digest, "the hooks".to_owned()));
+    let texts =
+        [(&pins.graph_text, "the graph".to_owned()), (&pins.manifest_text, "the manifest".to_owned())];
+    for (digest, what) in texts.into_iter().chain(inside).chain(hooks) {
+        let what = what.as_str();
+        if Digest::of_bytes(restore::snapshot(store, digest, what)?.as_bytes()) != *digest {
+            return Err(Error::integrity(format!("{what} that run {run} keeps was changed")));
+        }
+    }
+    Ok(())
+}

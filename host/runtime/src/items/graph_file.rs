@@ -1,0 +1,158 @@
+//! A graph from a file or an item id, with what its signature says.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_core::diagnostic::{Diagnostics, printable};
+use graph_core::digest::Digest;
+use graph_core::graph::{Graph, ItemType};
+use graph_core::trust::{TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
+
+use crate::error::{Error, Result};
+use crate::host::now;
+use crate::items::installed;
+use crate::items::locate::{FindError, Found, ItemFile, Places, Space, id_of_graph, judged};
+use crate::items::precedence::{self, Precedence};
+use crate::project;
+use crate::project::text_file;
+
+/// A graph document that can be used.
+#[derive(Debug)]
+pub struct GraphFile {
+    /// Its file.
+    pub path: PathBuf,
+    /// Where it comes from; one that is named by its path is as one from a folder of `--items`.
+    pub space: Space,
+    /// Which other items with its id there are.
+    pub precedence: Precedence,
+    /// The graph.
+    pub graph: Arc<Graph>,
+    /// What is doubtful about it.
+    pub warnings: Diagnostics,
+    /// What its signature is worth.
+    pub standing: TextStanding,
+}
+
+impl GraphFile {
+    /// Finds and reads a graph: a file, or the id of an item in one of the places. A signature that does not hold is a
+    /// refusal.
+    pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
+        let file = locate(name, places)?;
+        let text = text_file::read_named(&file.path);
+        Self::of_text(file, text, places, trust)
+    }
+
+    /// Reads the graph of an item. A signature that does not hold is a refusal.
+    pub fn read(file: ItemFile, places: &Places, trust: &TrustStore) -> Result<Self> {
+        let text = text_file::read(&file.path);
+        Self::of_text(file, text, places, trust)
+    }
+
+    fn of_text(
+        file: ItemFile,
+        text: std::io::Result<String>,
+        places: &Places,
+        trust: &TrustStore,
+    ) -> Result<Self> {
+        let (path, id) = (file.path.as_path(), file.id.as_str());
+        let text =
+            text.map_err(|error| Error::read("the graph", Path::new(&project::shown(path)), &error))?;
+        let standing = verify_text(TextKind::Graph, id, &text, trust, now());
+        if let TextStanding::Invalid(refusal) = &standing {
+            return Err(wrongly_signed(path, refusal));
+        }
+        if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(path) {
+            return Err(installed::without_signature(path));
+        }
+        places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
+        let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
+        let precedence = precedence::of_text(ItemType::Tool, &file, &text, &standing, trust, judged(None))?;
+        let ItemFile { path, space, .. } = file;
+        Ok(Self {
+            path,
+            space,
+            precedence,
+            graph: Arc::new(loaded.graph),
+            warnings: loaded.warnings,
+            standing,
+        })
+    }
+}
+
+/// The file of a graph.
+pub fn locate(name: &str, places: &Places) -> Result<ItemFile> {
+    if name.is_empty() {
+        return Err(
+            Error::usage("the name of the graph is empty").help("name the graph's file, or an item id")
+        );
+    }
+    if name.starts_with("oci://") {
+        return Err(Error::usage(format!(
+            "`{}` is in a registry, a file or an item id is needed",
+            printable(name)
+        ))
+        .help("fetch it first: graph-host pull REF"));
+    }
+    let path = Path::new(name);
+    let looks_like_a_file =
+        path.extension().is_some() || name.contains(std::path::MAIN_SEPARATOR) && path.exists();
+    if looks_like_a_file || path.is_file() {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) && path.is_file()
+        {
+            return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))
+                .help("a graph is a YAML file whose nodes name components; `graph-host inspect` shows what this one is"));
+        }
+        return Ok(ItemFile::named(&id_of_graph(path), path));
+    }
+    if path.is_dir() {
+        return Err(
+            Error::usage(format!("`{}` is a folder", printable(name))).help("name the graph's file in it")
+        );
+    }
+    match places.find(name) {
+        // With the version that was named, if any: what is signed without one does not hold for it.
+        Ok(Found::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
+        Ok(Found::Component { file, .. }) => Err(Error::usage(format!(
+            "`{}` is a component ({}), a graph is needed",
+            printable(name),
+            project::shown(&file.path)
+        ))),
+        Err(FindError::Malformed(_)) => {
+            Err(Error::not_found(format!("there is no file `{}`", printable(name))))
+        }
+        Err(error) => Err(Error::not_found(error.to_string()).help("name the graph's file, or an item id")),
+    }
+}
+
+/// The refusal of a graph whose signature does not hold.
+pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
+    let shown = project::shown(path);
+    if let Some(help) = refusal.help(&shown) {
+        return Error::integrity(refusal.of_file(&shown)).help(help);
+    }
+    let help = match refusal {
+        TextRefusal::UnknownKey(_) => {
+            "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line the graph runs as unsigned"
+        }
+        _ => {
+            "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out"
+        }
+    };
+    Error::integrity(refusal.of_file(&shown)).help(help)
+}
+
+/// What a graph's signature is worth, for programs.
+pub fn standing_json(standing: &TextStanding) -> serde_json::Value {
+    use serde_json::json;
+    match standing {
+        TextStanding::Unsigned => json!({ "standing": "unsigned" }),
+        TextStanding::Signed { key, time, format, .. } => json!({
+            "standing": "signed",
+            "signer": { "name": key.name, "key_id": key.id },
+            "time": time.to_string(),
+            "format": format.number(),
+        }),
+        TextStanding::Legacy { fingerprint } => json!({ "standing": "legacy", "fingerprint": fingerprint }),
+        TextStanding::Invalid(refusal) => json!({ "standing": "invalid", "reason": refusal.to_string() }),
+    }
+}

@@ -1,0 +1,260 @@
+//! What was pulled and where it lies: written whole or not at all, each file with a record beside it that says where it
+//! comes from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use graph_core::diagnostic::printable;
+use graph_core::digest::Digest;
+use graph_core::format;
+use graph_core::graph::ItemType;
+use graph_core::time::Timestamp;
+use graph_core::trust::KeyId;
+use graph_registry::artifact::Kind;
+use graph_registry::lock::Locked;
+use graph_registry::pull::{Pulled, PulledContent};
+use graph_registry::reference::Reference;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::host::now;
+use crate::items::locate::envelope_path;
+use crate::items::lock_file::LockFile;
+use crate::project::user_home::{create_private_folder, write_atomic};
+use crate::project::{self, Project};
+
+/// A folder with this file in it holds nothing but what was pulled.
+const MARK: &str = ".pulled";
+
+/// Where a file comes from: `x.wasm` has `x.wasm.origin.json` beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// The item's id.
+    pub id: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it was pulled from.
+    pub reference: String,
+    /// Its version.
+    pub version: String,
+    /// The digest of its manifest.
+    pub manifest: Digest,
+    /// The digest of its content.
+    pub digest: Digest,
+    /// The key by whose signature it was let in.
+    pub key: KeyId,
+    /// When.
+    pub pulled: Timestamp,
+}
+
+impl Origin {
+    /// What was pulled from a reference.
+    pub fn of(pulled: &Pulled, reference: &Reference) -> Self {
+        Self {
+            id: pulled.id.clone(),
+            kind: pulled.kind,
+            reference: reference.to_string(),
+            version: pulled.version.clone(),
+            manifest: pulled.manifest,
+            digest: pulled.digest,
+            key: pulled.key.id,
+            pulled: now(),
+        }
+    }
+
+    /// As a lockfile has it.
+    pub fn locked(&self) -> Option<Locked> {
+        Some(Locked {
+            kind: self.kind,
+            reference: self.reference.parse().ok()?,
+            version: self.version.clone(),
+            manifest: self.manifest,
+            digest: self.digest,
+            key: self.key,
+        })
+    }
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn origin_path(file: &Path) -> PathBuf {
+    beside(file, ".origin.json")
+}
+
+/// Whether a file was pulled: a record lies beside it, or it lies where nothing else does.
+pub fn is_pulled(file: &Path) -> bool {
+    let marked = |folder: &Path| folder.join(MARK).exists();
+    origin_path(file).exists() || file.ancestors().skip(1).any(marked)
+}
+
+/// The refusal of a file that was pulled and carries no signature any more.
+pub fn without_signature(file: &Path) -> Error {
+    let from =
+        fs::read(origin_path(file)).ok().and_then(|bytes| serde_json::from_slice::<Origin>(&bytes).ok());
+    let from = from.map(|origin| format!(" from {}", printable(&origin.reference))).unwrap_or_default();
+    Error::integrity(format!("{} was pulled{from}, and is not signed", project::shown(file)))
+        .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")
+}
+
+/// Checks what was pulled and is about to be used against the lockfile of a project: another project may have pulled
+/// another version since.
+pub fn as_locked(
+    project: &Project,
+    file: &Path,
+    item_type: ItemType,
+    id: &str,
+    digest: &Digest,
+) -> Result<()> {
+    if !file.ancestors().skip(1).any(|folder| folder.join(MARK).exists()) {
+        return Ok(());
+    }
+    let lock = LockFile::open(project.folder())?;
+    let locked = lock.get(item_type, id.split_once('@').map_or(id, |(id, _)| id));
+    match locked.filter(|locked| locked.digest != *digest) {
+        None => Ok(()),
+        Some(locked) => Err(Error::integrity(format!(
+            "{} is not what {} locks: `{id}` is {digest}, locked is version {}, {}",
+            project::shown(file),
+            project::shown(lock.path()),
+            locked.version,
+            locked.digest
+        ))
+        .help("`graph-host pull` restores what is locked; `graph-host lock REF` locks another one")),
+    }
+}
+
+fn folder_of(root: &Path, item_type: ItemType) -> PathBuf {
+    root.join(match item_type {
+        ItemType::Tool => "tools",
+        ItemType::Knowledge => "knowledge",
+        ItemType::Directive => "directives",
+    })
+}
+
+fn extensions(item_type: ItemType) -> &'static [&'static str] {
+    match item_type {
+        ItemType::Tool => &["wasm", "yaml"],
+        ItemType::Knowledge => &["md", "yaml"],
+        ItemType::Directive => &["md"],
+    }
+}
+
+/// Where what was pulled into a folder comes from; nothing where no such item was.
+pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origin>> {
+    for extension in extensions(item_type) {
+        let path = origin_path(&folder_of(root, item_type).join(format!("{id}.{extension}")));
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Error::read("the record of origin", &path, &error)),
+        };
+        let origin: Origin = serde_json::from_slice(&bytes).map_err(|error| {
+            let reason = format::reason(&String::from_utf8_lossy(&bytes), format::CURRENT, &error);
+            Error::integrity(format!(
+                "the record of origin {} cannot be read: {reason}",
+                project::shown(&path)
+            ))
+            .help("delete it together with the file that it stands beside, and pull the item again")
+        })?;
+        return Ok(Some(origin));
+    }
+    Ok(None)
+}
+
+/// Whether a folder holds nothing but what was pulled. A link is no mark.
+pub(crate) fn is_marked(root: &Path) -> bool {
+    fs::symlink_metadata(root.join(MARK)).is_ok_and(|found| found.is_file())
+}
+
+/// Makes a folder one that holds nothing but what was pulled.
+pub fn mark(root: &Path) -> Result<()> {
+    create_private_folder(root)?;
+    let path = root.join(MARK);
+    if path.exists() {
+        return Ok(());
+    }
+    write_atomic(&path, b"What lies here was pulled: it runs signed or not at all.\n", false)
+        .map_err(|error| Error::write("the mark", &path, &error))
+}
+
+/// What putting an item in its place came to.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// The file.
+    pub path: PathBuf,
+    /// The same was there already.
+    pub was_there: bool,
+}
+
+/// Puts an item below a folder: first the record of origin, so that nothing is ever there unmarked, then the signature,
+/// then the item. What is cut short in between does not verify, and is mended by pulling again.
+pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<Installed> {
+    let (extension, bytes) = match &pulled.content {
+        PulledContent::Component { component, .. } => ("wasm", &component.bytes()[..]),
+        PulledContent::Text { text, extension, .. } => (*extension, text.as_bytes()),
+    };
+    let item_type = pulled.kind.item_type();
+    let base = folder_of(root, item_type);
+    let path = base.join(format!("{}.{extension}", pulled.id));
+    let folder = path.parent().unwrap_or(&base);
+    create_private_folder(folder)?;
+    stays_in(folder, root)?;
+    let mut parts: Vec<(PathBuf, &[u8])> = Vec::new();
+    if let PulledContent::Component { envelope, .. } = &pulled.content {
+        parts.push((envelope_path(&path), envelope.as_bytes()));
+    }
+    parts.push((path.clone(), bytes));
+    let there = origin(root, item_type, &pulled.id)?;
+    let same = |(path, bytes): &(PathBuf, &[u8])| fs::read(path).is_ok_and(|there| there == *bytes);
+    if there.is_some_and(|there| there.manifest == pulled.manifest && there.key == pulled.key.id)
+        && parts.iter().all(same)
+    {
+        return Ok(Installed { path, was_there: true });
+    }
+    if path.exists() && !is_pulled(&path) {
+        return Err(Error::denied(format!(
+            "{} is there already, and was not pulled: it is left alone",
+            project::shown(&path)
+        ))
+        .help("move it away, or pull into another folder with --into DIR"));
+    }
+    let record = serde_json::to_string_pretty(&Origin::of(pulled, reference))
+        .map_err(|error| Error::storage(error.to_string()))?;
+    let write = |path: &Path, bytes: &[u8]| {
+        write_atomic(path, bytes, false).map_err(|error| Error::write("the pulled item", path, &error))
+    };
+    write(&origin_path(&path), format!("{record}\n").as_bytes())?;
+    for (path, bytes) in parts {
+        write(&path, bytes)?;
+    }
+    // An item of this id in another form would be found in its place.
+    for other in extensions(item_type).iter().filter(|other| **other != extension) {
+        let other = base.join(format!("{}.{other}", pulled.id));
+        if origin_path(&other).exists() {
+            for path in [other.clone(), envelope_path(&other), origin_path(&other)] {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(Error::write("what was pulled before", &path, &error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(Installed { path, was_there: false })
+}
+
+/// Refuses a folder that links lead out of.
+fn stays_in(folder: &Path, root: &Path) -> Result<()> {
+    let real = |path: &Path| fs::canonicalize(path).map_err(|error| Error::read("the folder", path, &error));
+    if real(folder)?.starts_with(real(root)?) {
+        return Ok(());
+    }
+    let (folder, root) = (project::shown(folder), project::shown(root));
+    Err(Error::denied(format!("a link leads from {folder} out of {root}: nothing is written there")))
+}

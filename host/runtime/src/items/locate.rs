@@ -1,0 +1,637 @@
+//! From an item's id to the files that it stands for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_core::diagnostic::nearest;
+use graph_core::digest::Digest;
+use graph_core::graph::ItemType;
+use graph_core::time::Timestamp;
+use graph_core::trust::{Moment, TrustStore, VerifiedComponent, VerifyError};
+use serde::Serialize;
+
+use crate::error::Kind;
+use crate::error::{Error, Result};
+use crate::host::now;
+use crate::items::installed;
+use crate::items::precedence::{Candidate, Others, choose};
+use crate::project::paths::{self, FileKind};
+use crate::project::user_home::Home;
+use crate::project::{self, MARK, Project};
+use graph_core::diagnostic::printable;
+
+/// The largest component that is read, in bytes.
+pub const LARGEST_COMPONENT: u64 = 256 << 20;
+
+/// How many items a folder is looked through for.
+const MOST_ITEMS: usize = 10_000;
+/// How deep folders of items may lie inside each other.
+const DEEPEST: usize = 16;
+
+/// Where an item comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Space {
+    /// A folder that the command line names.
+    Named,
+    /// The project.
+    Project,
+    /// The user's space.
+    User,
+    /// What is installed in the user's space.
+    Installed,
+}
+
+impl Space {
+    /// Its name in documents and plans.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Named => "named",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Installed => "installed",
+        }
+    }
+
+    /// Where it is, for sentences.
+    pub(crate) const fn place(self) -> &'static str {
+        match self {
+            Self::Named => "a folder of --items",
+            Self::Project => "the project",
+            Self::User => "your user space",
+            Self::Installed => "what you have installed",
+        }
+    }
+}
+
+/// Finds items by their ids, wherever they lie: in the folders of `--items`, then in the project, then in the user's
+/// space, then among what is installed there. Of several with one id, [`crate::items::precedence`] says which one counts.
+#[derive(Clone, Debug)]
+pub struct Places {
+    roots: Vec<Root>,
+    /// The ids that a run under way was begun with.
+    pinned: BTreeSet<String>,
+    /// The project whose lockfile says which version of what was pulled may be used.
+    keeper: Project,
+}
+
+/// A folder with items of all types.
+#[derive(Clone, Debug)]
+struct Root {
+    space: Space,
+    folder: PathBuf,
+}
+
+/// What an id stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A component, whether it is signed or not.
+    Component {
+        /// The component.
+        file: ItemFile,
+        /// The envelope beside it, if there is one.
+        envelope: Option<PathBuf>,
+    },
+    /// A graph.
+    Graph {
+        /// The document.
+        file: ItemFile,
+    },
+}
+
+/// The file of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemFile {
+    /// The item's id.
+    pub id: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub space: Space,
+    /// The other files that the id could stand for.
+    pub others: Others,
+    /// A run under way was begun with an item of this id.
+    pub is_pinned: bool,
+}
+
+impl ItemFile {
+    /// A file that is named by its path: there are no others.
+    pub fn named(id: &str, path: &Path) -> Self {
+        let (id, path) = (id.to_owned(), path.to_path_buf());
+        Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false }
+    }
+}
+
+/// Why an id stands for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FindError {
+    /// The text is no item id.
+    #[error(
+        "`{0}` is not an item id: letters, digits, `_` and `-` in segments joined by `/`, a version after `@`"
+    )]
+    Malformed(String),
+    /// There is no such item.
+    #[error("there is no {} `{id}`: {} in {}{}", noun(*item_type), looked_for(*item_type, file), places.join(", "), meant(nearest.as_deref()))]
+    Missing {
+        /// The id.
+        id: String,
+        /// What kind of item was looked for.
+        item_type: ItemType,
+        /// The id without its version.
+        file: String,
+        /// Where it was looked for.
+        places: Vec<String>,
+        /// The id that was perhaps meant.
+        nearest: Option<String>,
+    },
+    /// The way to it below the project's `.ai` is not one of folders and files alone.
+    #[error("`{id}` is not read: {reason}")]
+    Misplaced {
+        /// The id.
+        id: String,
+        /// What is in the way.
+        reason: String,
+    },
+    /// It is a link to something that lies elsewhere.
+    #[error("`{id}` is not read: {file} leads out of {folder}")]
+    Outside {
+        /// The id.
+        id: String,
+        /// The link.
+        file: String,
+        /// The folder that it leads out of.
+        folder: String,
+    },
+}
+
+const fn noun(item_type: ItemType) -> &'static str {
+    match item_type {
+        ItemType::Tool => "item",
+        ItemType::Knowledge => "knowledge",
+        ItemType::Directive => "directive",
+    }
+}
+
+fn looked_for(item_type: ItemType, file: &str) -> String {
+    match extensions(item_type) {
+        [only] => format!("no {file}.{only} is"),
+        [first, second, ..] => format!("neither {file}.{first} nor {file}.{second} is"),
+        [] => String::new(),
+    }
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
+}
+
+/// What the files of items end in, the first one first.
+const fn extensions(item_type: ItemType) -> &'static [&'static str] {
+    match item_type {
+        ItemType::Tool => &["wasm", "yaml", "yml"],
+        ItemType::Knowledge => &["md", "yaml", "yml"],
+        ItemType::Directive => &["md"],
+    }
+}
+
+impl Root {
+    /// The folders of its items of a type. `--items DIR` may name a folder of tools, or one with a folder for each type.
+    fn folders(&self, item_type: ItemType) -> Vec<PathBuf> {
+        let name = match item_type {
+            ItemType::Tool => "tools",
+            ItemType::Knowledge => "knowledge",
+            ItemType::Directive => "directives",
+        };
+        match (self.space, item_type) {
+            (Space::Named, ItemType::Tool) => vec![self.folder.clone(), self.folder.join(name)],
+            _ => vec![self.folder.join(name)],
+        }
+    }
+}
+
+impl Places {
+    /// The folders of `--items`, then those of the project, then those of the user's space, then what is installed. What was
+    /// pulled is held to the lockfile of `keeper`.
+    pub fn new(items: &[PathBuf], project: Option<&Path>, home: &Home, keeper: &Project) -> Self {
+        let root = |space, folder: PathBuf| Root { space, folder };
+        let mut roots: Vec<_> = items.iter().map(|folder| root(Space::Named, folder.clone())).collect();
+        roots.extend(project.map(|project| root(Space::Project, project.join(MARK))));
+        roots.push(root(Space::User, home.root().join(MARK)));
+        roots.push(root(Space::Installed, home.installed()));
+        Self { roots, pinned: BTreeSet::new(), keeper: keeper.clone() }
+    }
+
+    /// The same places for a run under way, which was begun with items of these ids, with or without versions.
+    #[must_use]
+    pub fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
+        self.pinned = items.into_iter().map(|item| without_version(item).to_owned()).collect();
+        self
+    }
+
+    /// Refuses what was pulled and is not what the lockfile says: another project may have pulled another version since.
+    pub(crate) fn check_lock(
+        &self,
+        file: &Path,
+        item_type: ItemType,
+        id: &str,
+        digest: &Digest,
+    ) -> Result<()> {
+        installed::as_locked(&self.keeper, file, item_type, id, digest)
+    }
+
+    /// Finds a tool by its id, `a/b` or `a/b@1.2.0`.
+    pub fn find(&self, item: &str) -> Result<Found, FindError> {
+        let file = self.file(ItemType::Tool, item)?;
+        Ok(match file.path.extension() {
+            Some(extension) if extension == "wasm" => {
+                let envelope = envelope_path(&file.path);
+                let is_there = match (file.space, fs::symlink_metadata(&envelope)) {
+                    (Space::Project, found) => found.is_ok_and(|found| found.is_file()),
+                    _ => envelope.is_file(),
+                };
+                Found::Component { envelope: is_there.then_some(envelope), file }
+            }
+            _ => Found::Graph { file },
+        })
+    }
+
+    /// Finds the file of an item of any type.
+    pub fn file(&self, item_type: ItemType, item: &str) -> Result<ItemFile, FindError> {
+        let (id, version) = item.split_once('@').map_or((item, None), |(id, version)| (id, Some(version)));
+        if !is_id(id) || version.is_some_and(str::is_empty) {
+            return Err(FindError::Malformed(printable(item).into_owned()));
+        }
+        let mut candidates = Vec::new();
+        for (space, folder) in self.folders(item_type) {
+            for extension in extensions(item_type) {
+                let path = folder.join(format!("{id}.{extension}"));
+                let is_there = match space {
+                    Space::Project => match in_project(&folder, &[id, ".", extension].concat()) {
+                        Ok(is_there) => is_there,
+                        // What the user has named comes first, whatever a project has.
+                        Err(_) if !candidates.is_empty() => false,
+                        Err(error) => {
+                            let reason = error.message().to_owned();
+                            return Err(FindError::Misplaced { id: id.to_owned(), reason });
+                        }
+                    },
+                    _ => path.is_file(),
+                };
+                if is_there {
+                    let is_outside = item_type != ItemType::Tool && !stays_in(&path, &folder);
+                    candidates.push(Candidate { space, path, is_outside });
+                }
+            }
+        }
+        match choose(id, candidates) {
+            Some((Candidate { path, is_outside: true, .. }, _)) => {
+                let folders = self.folders(item_type).map(|(_, folder)| folder);
+                let folder = folders.filter(|folder| path.starts_with(folder)).last().unwrap_or_default();
+                let (file, folder) = (project::shown(&path), project::shown(&folder));
+                return Err(FindError::Outside { id: id.to_owned(), file, folder });
+            }
+            Some((chosen, others)) => return Ok(self.item_file(id, chosen, others)),
+            None => {}
+        }
+        let known = self.list(item_type);
+        Err(FindError::Missing {
+            id: item.to_owned(),
+            item_type,
+            file: id.to_owned(),
+            places: self.shown(item_type),
+            nearest: nearest(id, known.iter().map(|file| file.id.as_str())).map(str::to_owned),
+        })
+    }
+
+    /// Every item of a type, in order of ids; of several with one id, the one that counts. At most 10,000 of each folder.
+    pub fn list(&self, item_type: ItemType) -> Vec<ItemFile> {
+        let mut found: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
+        for (space, folder) in self.folders(item_type) {
+            let mut files = Vec::new();
+            // What a link in a project leads to is not the project's.
+            let follows = space != Space::Project;
+            if follows || in_project(&folder, "").is_ok() {
+                list_below(&folder, "", 0, (extensions(item_type), follows), &mut files);
+            }
+            for (id, path) in files {
+                let is_outside = item_type != ItemType::Tool && !stays_in(&path, &folder);
+                found.entry(id).or_default().push(Candidate { space, path, is_outside });
+            }
+        }
+        let chosen = found.into_iter().filter_map(|(id, candidates)| {
+            let (chosen, others) = choose(&id, candidates)?;
+            (!chosen.is_outside).then(|| self.item_file(&id, chosen, others))
+        });
+        chosen.collect()
+    }
+
+    fn item_file(&self, id: &str, chosen: Candidate, others: Others) -> ItemFile {
+        let Candidate { space, path, .. } = chosen;
+        ItemFile { id: id.to_owned(), path, space, others, is_pinned: self.pinned.contains(id) }
+    }
+
+    fn folders(&self, item_type: ItemType) -> impl Iterator<Item = (Space, PathBuf)> {
+        self.roots
+            .iter()
+            .flat_map(move |root| root.folders(item_type).into_iter().map(|folder| (root.space, folder)))
+    }
+
+    /// Where items of a type are looked for, for messages: a folder of tools named by `--items` is named once.
+    fn shown(&self, item_type: ItemType) -> Vec<String> {
+        let folders = self.roots.iter().filter_map(|root| root.folders(item_type).into_iter().next());
+        folders.map(|folder| project::shown(&folder)).collect()
+    }
+}
+
+/// Whether there is a file at this path below a folder of a project's items, and no link on the way from `.ai` on.
+fn in_project(folder: &Path, file: &str) -> Result<bool> {
+    let (Some(project), Some(kind)) =
+        (folder.ancestors().nth(2), folder.file_name().and_then(|name| name.to_str()))
+    else {
+        return Ok(false);
+    };
+    let names: Vec<&str> =
+        std::iter::once(kind).chain(file.split('/').filter(|name| !name.is_empty())).collect();
+    let kind = if names.len() > 1 { FileKind::File } else { FileKind::Folder };
+    paths::path(project, &names, kind).map(|path| path.exists())
+}
+
+/// Whether a file lies below a folder, wherever links lead: a text is shown to whoever may load it, so a project that a
+/// stranger made must not name files outside of it.
+fn stays_in(path: &Path, folder: &Path) -> bool {
+    match (fs::canonicalize(path), fs::canonicalize(folder)) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// The files below a folder that may be items, in order of names; within one name, in order of extensions. Links to
+/// folders are not followed: they could lead in a circle, or out of the space.
+fn list_below(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    (extensions, follows): (&[&str], bool),
+    files: &mut Vec<(String, PathBuf)>,
+) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    let rank = |path: &Path| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extensions.iter().position(|known| Some(*known) == extension)
+    };
+    entries.sort_by_key(|entry| (entry.path().with_extension(""), rank(&entry.path())));
+    for entry in entries {
+        if files.len() >= MOST_ITEMS {
+            return;
+        }
+        let path = entry.path();
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            if depth < DEEPEST && is_id(&name) {
+                list_below(&path, &format!("{prefix}{name}/"), depth + 1, (extensions, follows), files);
+            }
+        } else if rank(&path).is_some()
+            && (entry.file_type().is_ok_and(|kind| kind.is_file()) || (follows && path.is_file()))
+        {
+            let id = format!("{prefix}{name}");
+            if is_id(&id) {
+                files.push((id, path));
+            }
+        }
+    }
+}
+
+/// The envelope that belongs to a component's file: `x.wasm` has `x.wasm.dsse.json`.
+pub fn envelope_path(component: &Path) -> PathBuf {
+    let mut name = component.as_os_str().to_owned();
+    name.push(".dsse.json");
+    PathBuf::from(name)
+}
+
+/// What kind of item a file holds, by where it lies: below `.ai/tools`, `.ai/knowledge` or `.ai/directives`. A Markdown
+/// file elsewhere is a directive where its text declares one, and knowledge otherwise; anything else is a tool.
+pub fn type_of_file(path: &Path, text: impl FnOnce() -> Option<String>) -> ItemType {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let below =
+        |name: &str| absolute.ancestors().skip(1).any(|folder| folder.ends_with(Path::new(MARK).join(name)));
+    if below("tools") {
+        ItemType::Tool
+    } else if below("knowledge") {
+        ItemType::Knowledge
+    } else if below("directives") {
+        ItemType::Directive
+    } else if path.extension().is_none_or(|extension| extension != "md") {
+        ItemType::Tool
+    } else if text().is_some_and(|text| text.contains("<directive") || text.contains("{input:")) {
+        ItemType::Directive
+    } else {
+        ItemType::Knowledge
+    }
+}
+
+/// The item id of a file: its path below the nearest `.ai/tools`, or else its name, both without the extension.
+pub fn id_of_file(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let below = absolute.ancestors().skip(1).find_map(|folder| {
+        let is_tools = folder.ends_with(Path::new(MARK).join("tools"));
+        is_tools.then(|| absolute.strip_prefix(folder).ok()).flatten()
+    });
+    let named = below.unwrap_or_else(|| Path::new(absolute.file_name().unwrap_or(absolute.as_os_str())));
+    let parts: Vec<_> =
+        named.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    parts.join("/")
+}
+
+/// The id of a graph's file: that of the item below `.ai/tools`, or else the file's name without the extension. A file
+/// called `graph` says nothing by that, so it has the name of its folder.
+pub fn id_of_graph(path: &Path) -> String {
+    let id = id_of_file(path);
+    if id != "graph" {
+        return id;
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = absolute.parent().filter(|folder| !folder.ends_with(Path::new(MARK).join("tools")));
+    folder.and_then(Path::file_name).map_or(id, |name| name.to_string_lossy().into_owned())
+}
+
+/// An item id without the version that may follow it.
+pub(crate) fn without_version(item: &str) -> &str {
+    item.split_once('@').map_or(item, |(id, _)| id)
+}
+
+/// Segments of letters, digits, `_` and `-`, joined by `/`: nothing that a path could mean otherwise.
+fn is_id(id: &str) -> bool {
+    let segment = |segment: &str| {
+        !segment.is_empty()
+            && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    id.len() <= 255 && id.split('/').all(segment)
+}
+
+/// Reads a component, as far as its size allows.
+pub fn read_component(path: &Path) -> Result<Arc<[u8]>> {
+    let failed = |error: &std::io::Error| Error::read("the component", path, error);
+    let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
+    if metadata.is_dir() {
+        return Err(Error::usage(format!("{} is a folder, a component is a file", project::shown(path))));
+    }
+    let file = fs::File::open(path).map_err(|error| failed(&error))?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_COMPONENT)).unwrap_or(0));
+    file.take(LARGEST_COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > LARGEST_COMPONENT {
+        let limit = LARGEST_COMPONENT >> 20;
+        return Err(Error::integrity(format!("{} is larger than {limit} MiB", project::shown(path))));
+    }
+    Ok(bytes.into())
+}
+
+/// Reads a component and lets it in: signed by a trusted key, or, where the user allows it and it was not pulled, not
+/// signed at all.
+pub fn verify(
+    item: &str,
+    path: &Path,
+    envelope: Option<&Path>,
+    places: &Places,
+    trust: &TrustStore,
+    judged: Moment,
+    allow_unsigned: bool,
+) -> Result<VerifiedComponent> {
+    let bytes = read_component(path)?;
+    let envelope = match envelope {
+        Some(path) => Some(crate::project::text_file::read_as("the envelope", path)?),
+        None => None,
+    };
+    let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);
+    match verified {
+        Ok(verified) => {
+            places.check_lock(path, ItemType::Tool, verified.id(), verified.digest())?;
+            Ok(verified)
+        }
+        Err(VerifyError::Unsigned { .. }) if installed::is_pulled(path) => {
+            Err(installed::without_signature(path))
+        }
+        Err(VerifyError::Unsigned { .. }) if allow_unsigned => {
+            VerifiedComponent::under_development(bytes, item, trust).map_err(|error| refused(&error))
+        }
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// When signatures are judged in a superstep with this recorded time; without one, as things are now.
+pub fn judged(recorded: Option<Timestamp>) -> Moment {
+    let now = now();
+    Moment { now, recorded: recorded.unwrap_or(now) }
+}
+
+/// A component that is not let in, at the edge.
+pub fn refused(error: &VerifyError) -> Error {
+    Error::new(Kind::Integrity, "integrity", error.to_string()).help(error.help())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_id_by_which_it_is_found() {
+        assert_eq!(id_of_file(Path::new("/p/.ai/tools/acme/flow.yaml")), "acme/flow");
+        assert_eq!(id_of_file(Path::new("/p/.ai/tools/flow.wasm")), "flow");
+        assert_eq!(id_of_file(Path::new("/p/examples/approval.yaml")), "approval");
+        assert_eq!(id_of_file(Path::new("relative/graph.yaml")), "graph");
+    }
+
+    #[test]
+    fn what_a_file_holds_follows_from_where_it_lies() {
+        let kind = |path: &str, text: &str| type_of_file(Path::new(path), || Some(text.to_owned()));
+        assert_eq!(kind("/p/.ai/knowledge/a/b.yaml", ""), ItemType::Knowledge);
+        assert_eq!(kind("/p/.ai/directives/b.md", ""), ItemType::Directive);
+        assert_eq!(kind("/p/.ai/tools/knowledge/b.yaml", ""), ItemType::Tool);
+        assert_eq!(kind("/p/b.yaml", ""), ItemType::Tool);
+        assert_eq!(kind("/p/b.md", "```xml\n<directive name='b'/>\n```"), ItemType::Directive);
+        assert_eq!(kind("/p/b.md", "# B"), ItemType::Knowledge);
+    }
+
+    #[test]
+    fn a_graph_called_graph_has_the_name_of_its_folder() {
+        assert_eq!(id_of_graph(Path::new("/p/examples/project-stats/graph.yaml")), "project-stats");
+        assert_eq!(id_of_graph(Path::new("/p/examples/project-stats/other.yaml")), "other");
+        assert_eq!(id_of_graph(Path::new("/p/.ai/tools/graph.yaml")), "graph");
+        assert_eq!(id_of_graph(Path::new("/p/.ai/tools/acme/graph.yaml")), "acme/graph");
+        assert_eq!(id_of_graph(Path::new("/graph.yaml")), "graph");
+    }
+
+    #[test]
+    fn items_resolve_in_order_and_never_leave_their_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        for path in [
+            "one/a",
+            "one/knowledge/a",
+            "project/.ai/tools/a",
+            "project/.ai/tools/b",
+            "project/.ai/knowledge/a",
+            "home/.ai/tools/c",
+            "home/installed/tools/c",
+            "home/installed/directives",
+        ] {
+            fs::create_dir_all(at(path)).unwrap();
+        }
+        fs::write(at("one/a/x.wasm"), "").unwrap();
+        fs::write(at("one/a/x.wasm.dsse.json"), "").unwrap();
+        fs::write(at("project/.ai/tools/a/x.wasm"), "").unwrap();
+        fs::write(at("project/.ai/tools/b/y.yaml"), "").unwrap();
+        fs::write(at("home/.ai/tools/c/z.wasm"), "").unwrap();
+        fs::write(at("secret.wasm"), "").unwrap();
+        let places =
+            Places::new(&[at("one")], Some(&at("project")), &Home::at(at("home")), &Project::at(at("p")));
+
+        let found = |id: &str| match places.find(id).unwrap() {
+            Found::Component { file, envelope } => (file.path, Some(envelope)),
+            Found::Graph { file } => (file.path, None),
+        };
+        let envelope = Some(at("one/a/x.wasm.dsse.json"));
+        assert_eq!(found("a/x@1.0.0"), (at("one/a/x.wasm"), Some(envelope)));
+        assert_eq!(found("b/y"), (at("project/.ai/tools/b/y.yaml"), None));
+        let unsigned = (at("home/.ai/tools/c/z.wasm"), Some(None));
+        assert_eq!(found("c/z"), unsigned);
+        for bad in ["../secret", "/etc/passwd", "a//x", "a/x@", "", "a/x\u{0}", "a/\u{202e}x", "."] {
+            assert!(matches!(places.find(bad), Err(FindError::Malformed(_))), "{bad:?}");
+        }
+        let message = places.find("c/zz").unwrap_err().to_string();
+        assert!(
+            message.contains("neither c/zz.wasm nor c/zz.yaml is in") && message.contains("one"),
+            "{message}"
+        );
+        assert!(message.ends_with("; did you mean `c/z`?"), "{message}");
+        fs::write(at("home/installed/tools/c/z.wasm"), "").unwrap();
+        fs::write(at("home/installed/tools/c/w.yml"), "").unwrap();
+        assert_eq!(found("c/z"), unsigned, "the user's own item counts before an installed one");
+        assert!(places.find("c/w").is_ok());
+
+        for path in ["one/knowledge/a/k.yaml", "project/.ai/knowledge/a/k.md", "project/.ai/knowledge/l.md"] {
+            fs::write(at(path), "").unwrap();
+        }
+        fs::write(at("home/installed/directives/d.md"), "").unwrap();
+        let listed = |item_type| -> Vec<_> {
+            places.list(item_type).into_iter().map(|file| (file.id, file.space)).collect()
+        };
+        let expected = [("a/k".to_owned(), Space::Named), ("l".to_owned(), Space::Project)];
+        assert_eq!(listed(ItemType::Knowledge), expected);
+        assert_eq!(listed(ItemType::Directive), [("d".to_owned(), Space::Installed)]);
+        assert_eq!(places.file(ItemType::Knowledge, "a/k").unwrap().path, at("one/knowledge/a/k.yaml"));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("secret.wasm"), at("project/.ai/knowledge/out.md")).unwrap();
+            let outside = places.file(ItemType::Knowledge, "out");
+            assert!(matches!(outside, Err(FindError::Misplaced { .. })), "{outside:?}");
+            assert_eq!(listed(ItemType::Knowledge).len(), 2);
+        }
+        let message = places.file(ItemType::Directive, "l").unwrap_err().to_string();
+        assert!(message.starts_with("there is no directive `l`: no l.md is in"), "{message}");
+    }
+}

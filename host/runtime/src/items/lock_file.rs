@@ -1,0 +1,90 @@
+//! The lockfile of a project: which versions of pulled items it uses.
+
+use std::path::{Path, PathBuf};
+
+use graph_core::graph::ItemType;
+use graph_registry::lock::{FILE, Lock, Locked};
+use graph_registry::reference::Reference;
+
+use crate::error::{Error, Result};
+use crate::project;
+use crate::project::text_file;
+use crate::project::user_home::write_atomic;
+use crate::registry::pull::Brought;
+use crate::run::pins::absolute;
+
+/// The lockfile of a project.
+#[derive(Debug)]
+pub struct LockFile {
+    path: PathBuf,
+    /// What is locked.
+    pub lock: Lock,
+}
+
+impl LockFile {
+    /// Reads the lockfile in a folder; where there is none, nothing is locked.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let lock = match text_file::read(&path) {
+            Ok(text) => Lock::parse(&project::shown(&path), &text)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Lock::default(),
+            Err(error) => return Err(Error::read("the lockfile", &path, &error)),
+        };
+        Ok(Self { path, lock })
+    }
+
+    /// Whether anything is locked. `Err` says of the file why nothing is.
+    pub fn has_entries(&self) -> Result<(), String> {
+        if !self.lock.is_empty() {
+            return Ok(());
+        }
+        let reason = if self.path.exists() { "has nothing in it" } else { "is not there" };
+        Err(format!("{} {reason}", project::shown(&self.path)))
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// What is locked for an item, its directory as seen from the current folder.
+    pub fn get(&self, item_type: ItemType, id: &str) -> Option<Locked> {
+        self.lock.get(item_type, id).map(|locked| self.resolved(locked))
+    }
+
+    /// An entry with its directory as seen from everywhere.
+    pub fn resolved(&self, locked: &Locked) -> Locked {
+        let reference = locked.reference.clone().in_folder(|folder| self.folder().join(folder));
+        Locked { reference, ..locked.clone() }
+    }
+
+    /// Locks an item. A directory below the lockfile's is named from there, so that the project can be moved.
+    pub fn insert(&mut self, brought: &Brought) {
+        let mut locked = brought.locked();
+        let root = absolute(self.folder());
+        locked.reference = Reference { digest: None, ..locked.reference }.in_folder(|folder| {
+            let folder = absolute(folder);
+            match folder.strip_prefix(&root) {
+                Ok(below) if below.as_os_str().is_empty() => PathBuf::from("."),
+                Ok(below) => below.to_path_buf(),
+                Err(_) => folder,
+            }
+        });
+        self.lock.insert(&brought.pulled.id, locked);
+    }
+
+    /// Writes it, if it has changed; whether it has.
+    pub fn write(&self) -> Result<bool> {
+        let text = self.lock.to_text();
+        if text_file::read(&self.path).is_ok_and(|there| there == text) {
+            return Ok(false);
+        }
+        write_atomic(&self.path, text.as_bytes(), false)
+            .map_err(|error| Error::write("the lockfile", &self.path, &error))?;
+        Ok(true)
+    }
+}

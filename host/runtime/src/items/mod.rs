@@ -1,0 +1,10 @@
+//! Items: found by their ids, read, and held to what was locked and to those with the same id.
+
+pub mod graph_file;
+pub mod installed;
+pub mod locate;
+pub mod lock_file;
+pub mod outer_hooks;
+pub mod precedence;
+pub mod subgraphs;
+pub mod text_items;

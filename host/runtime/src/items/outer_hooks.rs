@@ -1,0 +1,72 @@
+//! The hooks of the project and of the user, which every run asks after those of its graph.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_core::document::{load_hooks, load_hooks_snapshot};
+use graph_core::hook::{Hook, HookLayer};
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::notice::{Notice, NoticeObserver};
+use crate::project;
+use crate::project::paths::{self, FileKind};
+use crate::project::text_file;
+use crate::project::user_home::Home;
+
+/// The file of hooks, in a project's `.ai` folder and in the user's space.
+const FILE: &str = "hooks.yaml";
+
+/// Hooks from outside of a graph.
+#[derive(Clone, Debug, Default)]
+pub struct OuterHooks {
+    /// Those of the project, then those of the user.
+    pub hooks: Arc<Vec<Hook>>,
+    /// What a run keeps of them; `None` where there are none.
+    pub document: Option<Value>,
+}
+
+impl OuterHooks {
+    /// Reads the hooks of a project, `.ai/hooks.yaml`, and of the user's space, `hooks.yaml`.
+    pub fn read(project: Option<&Path>, home: &Home, notices: &dyn NoticeObserver) -> Result<Self> {
+        let places: [(HookLayer, Option<PathBuf>); 2] = [
+            (
+                HookLayer::Project,
+                project.map(|project| paths::path(project, &[FILE], FileKind::File)).transpose()?,
+            ),
+            (HookLayer::Infra, Some(home.root().join(FILE))),
+        ];
+        let mut hooks = Vec::new();
+        let mut kept = [Value::Array(Vec::new()), Value::Array(Vec::new())];
+        for ((layer, path), kept) in places.into_iter().zip(&mut kept) {
+            let Some(path) = path else { continue };
+            let text = match text_file::read(&path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::read("the hooks", &path, &error)),
+            };
+            let loaded = load_hooks(&project::shown(&path), &text, layer)?;
+            if !loaded.warnings.is_empty() {
+                notices.notice(Notice::Doubtful(&loaded.warnings));
+            }
+            hooks.extend(loaded.hooks);
+            *kept = loaded.document;
+        }
+        let [of_project, of_user] = kept;
+        let document = (!hooks.is_empty()).then(|| json!({ "project": of_project, "infra": of_user }));
+        Ok(Self { hooks: Arc::new(hooks), document })
+    }
+
+    /// The hooks that a run began with, from what it keeps.
+    pub fn of_snapshot(text: &str) -> Result<Self> {
+        let unreadable = |error: &dyn std::fmt::Display| {
+            Error::integrity(format!("the hooks that the run keeps cannot be read: {error}"))
+        };
+        let document: Value = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        let mut hooks = Vec::new();
+        for (key, layer) in [("project", HookLayer::Project), ("infra", HookLayer::Infra)] {
+            hooks.extend(load_hooks_snapshot(&document[key], layer).map_err(|error| unreadable(&error))?);
+        }
+        Ok(Self { hooks: Arc::new(hooks), document: Some(document) })
+    }
+}

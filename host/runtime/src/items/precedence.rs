@@ -1,0 +1,448 @@
+//! Which of several items with one id counts, and what the others are.
+//!
+//! The first space with the item wins, with two exceptions, as the files of a project may come from a stranger while the
+//! user's space and what is installed there were put there by the user:
+//!
+//! - an unsigned item is passed over where a later space has a signed one: taking a signature away must not be a way to
+//!   replace what the user trusts. An item whose signature does not hold is not unsigned: it is chosen, and refused;
+//! - an item of the project whose signed version is older than the user's own is refused: a trusted signature on it is no
+//!   proof that it is still the one to use.
+//!
+//! A folder that the command line names with `--items` is the user's own decision: what is in it wins, signed or not.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use graph_core::digest::Digest;
+use graph_core::graph::ItemType;
+use graph_core::trust::{
+    Moment, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text, verify_text,
+};
+use graph_registry::artifact::{Kind, read_text};
+use semver::Version;
+use serde::Serialize;
+
+use crate::error::Kind as ErrorKind;
+use crate::error::{Error, Result};
+use crate::host::now;
+use crate::items::locate::{ItemFile, Places, Space, envelope_path, read_component, without_version};
+use crate::project;
+use crate::project::text_file;
+use graph_core::diagnostic::printable;
+
+/// A file that an id may stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Where it comes from.
+    pub space: Space,
+    /// The file.
+    pub path: PathBuf,
+    /// It is a link out of its space. It is refused where it is chosen, and nothing of it is read before.
+    pub is_outside: bool,
+}
+
+/// The candidates around the one that counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Unsigned ones of earlier spaces, which a signed one of a later space was preferred to.
+    pub passed_over: Vec<Candidate>,
+    /// Those of later spaces.
+    pub hidden: Vec<Candidate>,
+}
+
+/// What the other items with an item's id are, for plans and warnings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Precedence {
+    /// Unsigned items of earlier spaces.
+    pub passed_over: Vec<OtherItem>,
+    /// Items of later spaces.
+    pub hides: Vec<OtherItem>,
+    /// What the user has to know before the item is used.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// An item that another one was preferred to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OtherItem {
+    /// Where it comes from.
+    pub space: Space,
+    /// Its file.
+    pub file: String,
+    /// Its version, where a trusted key signed it.
+    pub version: Option<String>,
+    /// The name of that key.
+    pub signer: Option<String>,
+}
+
+/// An item that a trusted key signed.
+struct Release {
+    version: Option<String>,
+    signer: String,
+    content: Digest,
+}
+
+/// Picks the item that counts: the first one that a folder of the command line has, or that carries a signature, or that no
+/// later space has a signed item for.
+pub(crate) fn choose(id: &str, candidates: Vec<Candidate>) -> Option<(Candidate, Others)> {
+    let first = candidates.first()?.space;
+    // Nothing is read where there is nothing to choose from.
+    let at = if first == Space::Named || candidates.iter().all(|candidate| candidate.space == first) {
+        0
+    } else {
+        let signed: Vec<bool> = candidates.iter().map(|candidate| claims_signature(id, candidate)).collect();
+        let counts = |at: &usize| {
+            let is_later = |other: &usize| candidates[*other].space > candidates[*at].space;
+            signed[*at] || !(0..candidates.len()).any(|other| is_later(&other) && signed[other])
+        };
+        (0..candidates.len()).find(counts)?
+    };
+    let chosen = candidates.get(at)?.clone();
+    let (earlier, later): (Vec<_>, Vec<_>) = candidates
+        .into_iter()
+        .filter(|other| other.space != chosen.space)
+        .partition(|other| other.space < chosen.space);
+    Some((chosen, Others { passed_over: earlier, hidden: later }))
+}
+
+/// Whether an item has to hold as a signed one. One that cannot be read has to be refused where it is, not passed over: so
+/// it counts as one that does.
+fn claims_signature(id: &str, candidate: &Candidate) -> bool {
+    if candidate.is_outside {
+        return true;
+    }
+    if is_component(&candidate.path) {
+        return envelope_path(&candidate.path).symlink_metadata().is_ok();
+    }
+    let Ok(text) = text_file::read(&candidate.path) else { return true };
+    // Whose signature it is, and for which kind of item, is looked at where the item is used.
+    let standing = verify_text(TextKind::Graph, id, &text, &TrustStore::default(), now());
+    !matches!(standing, TextStanding::Unsigned | TextStanding::Legacy { .. })
+}
+
+/// What the others with a component's id are, once the component is verified; the refusal of one of the project that is older
+/// than the user's own.
+pub fn of_component(
+    file: &ItemFile,
+    verified: &VerifiedComponent,
+    trust: &TrustStore,
+    at: Moment,
+) -> Result<Precedence> {
+    judge(ItemType::Tool, file, trust, at, || Release::of_component(verified))
+}
+
+/// As [`of_component`], for a text: a graph, knowledge or a directive.
+pub fn of_text(
+    item_type: ItemType,
+    file: &ItemFile,
+    text: &str,
+    standing: &TextStanding,
+    trust: &TrustStore,
+    at: Moment,
+) -> Result<Precedence> {
+    let id = without_version(&file.id);
+    judge(item_type, file, trust, at, || Release::of_text(item_type, id, &file.path, text, standing))
+}
+
+/// Where a file is among the items with its id, whether it is used or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rank {
+    /// The space that it is in; none for a file elsewhere.
+    pub space: Option<Space>,
+    /// The others, where this is the one that counts.
+    pub precedence: Precedence,
+    /// The one that counts in its place.
+    pub hidden_by: Option<OtherItem>,
+}
+
+/// Where a file is among the items with an id. Nothing is refused here, and versions are not compared.
+pub fn rank(
+    (item_type, id): (ItemType, &str),
+    path: &Path,
+    places: &Places,
+    trust: &TrustStore,
+    at: Moment,
+) -> Rank {
+    let id = without_version(id);
+    let Ok(ItemFile { path: chosen, space, others, .. }) = places.file(item_type, id) else {
+        return Rank::default();
+    };
+    let is_this = |other: &Path| match (other.canonicalize(), path.canonicalize()) {
+        (Ok(other), Ok(path)) => other == path,
+        _ => other == path,
+    };
+    let shown = |other: &Candidate| OtherItem::of(other, release(item_type, id, other, trust, at));
+    if is_this(&chosen) {
+        let listed = |others: &[Candidate]| -> Vec<OtherItem> { others.iter().map(&shown).collect() };
+        let (passed_over, hides) = (listed(&others.passed_over), listed(&others.hidden));
+        return Rank {
+            space: Some(space),
+            precedence: Precedence { passed_over, hides, warnings: Vec::new() },
+            hidden_by: None,
+        };
+    }
+    let Some(own) = others.hidden.iter().chain(&others.passed_over).find(|other| is_this(&other.path)) else {
+        return Rank::default();
+    };
+    let chosen = Candidate { space, path: chosen, is_outside: false };
+    Rank { space: Some(own.space), precedence: Precedence::default(), hidden_by: Some(shown(&chosen)) }
+}
+
+impl Rank {
+    /// What `inspect` says of it; nothing of a file that is the only one with its id.
+    pub fn line(&self) -> Option<String> {
+        let space = self.space?;
+        match &self.hidden_by {
+            Some(other) => Some(format!("from {}; hidden by {other} ({})", space.as_str(), other.file)),
+            None => self.precedence.line(space),
+        }
+    }
+}
+
+fn judge(
+    item_type: ItemType,
+    file: &ItemFile,
+    trust: &TrustStore,
+    at: Moment,
+    own: impl FnOnce() -> Option<Release>,
+) -> Result<Precedence> {
+    let mut precedence = Precedence::default();
+    for other in &file.others.passed_over {
+        precedence.warnings.push(passed_over(file, other));
+        precedence.passed_over.push(OtherItem::of(other, None));
+    }
+    // A run that goes on compares digests with what it began with: that reports every change, and an item that was admitted
+    // when the run began stays admitted.
+    let is_compared = file.space == Space::Project && !file.is_pinned && !file.others.hidden.is_empty();
+    let own = is_compared.then(own).flatten();
+    for other in &file.others.hidden {
+        let release = release(item_type, without_version(&file.id), other, trust, at);
+        if let (Some(own), Some(release)) = (&own, &release) {
+            match (own.semver(), release.semver()) {
+                (Some(own), Some(newer)) if own < newer => return Err(older(file, &own, other, &newer)),
+                (Some(own), Some(older)) if own > older => {}
+                _ if release.content == own.content => {}
+                _ => precedence.warnings.push(not_comparable(file, other)),
+            }
+        }
+        precedence.hides.push(OtherItem::of(other, release));
+    }
+    Ok(precedence)
+}
+
+/// An item, if a trusted key signed it.
+fn release(
+    item_type: ItemType,
+    id: &str,
+    candidate: &Candidate,
+    trust: &TrustStore,
+    at: Moment,
+) -> Option<Release> {
+    let path = &candidate.path;
+    if candidate.is_outside {
+        return None;
+    }
+    if is_component(path) {
+        let envelope = text_file::read(&envelope_path(path)).ok()?;
+        let bytes = read_component(path).ok()?;
+        let verified = VerifiedComponent::verify(bytes, Some(&envelope), trust, id, at).ok()?;
+        return Release::of_component(&verified);
+    }
+    let text = text_file::read(path).ok()?;
+    Release::of_text(item_type, id, path, &text, &verify_text(item_type.into(), id, &text, trust, at))
+}
+
+impl Release {
+    fn of_component(verified: &VerifiedComponent) -> Option<Self> {
+        let Standing::Signed { key, .. } = verified.standing() else { return None };
+        let (version, signer) = (verified.version().map(str::to_owned), key.name.clone());
+        Some(Self { version, signer, content: *verified.digest() })
+    }
+
+    fn of_text(
+        item_type: ItemType,
+        id: &str,
+        path: &Path,
+        text: &str,
+        standing: &TextStanding,
+    ) -> Option<Self> {
+        let TextStanding::Signed { key, .. } = standing else { return None };
+        let kind = match item_type {
+            ItemType::Tool => Kind::Graph,
+            ItemType::Knowledge => Kind::Knowledge,
+            ItemType::Directive => Kind::Directive,
+        };
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let said = read_text(kind, id, extension, text).ok()?;
+        let content = Digest::of_bytes(unsigned_text(text).as_bytes());
+        Some(Self { version: said.version, signer: key.name.clone(), content })
+    }
+
+    fn semver(&self) -> Option<Version> {
+        self.version.as_deref().and_then(|version| Version::parse(version).ok())
+    }
+}
+
+fn is_component(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "wasm")
+}
+
+/// The option that names the folder of an item's space: `--items P/.ai` has its tools, knowledge and directives.
+fn naming_option(file: &str, path: &Path) -> String {
+    let below = |name: &&Path| ["tools", "knowledge", "directives"].iter().any(|kind| name.ends_with(kind));
+    let folder = path.ancestors().skip(1).filter(below).last().and_then(Path::parent);
+    format!("--items {}", folder.map_or_else(|| file.to_owned(), project::shown))
+}
+
+fn passed_over(file: &ItemFile, other: &Candidate) -> String {
+    let shown = project::shown(&other.path);
+    format!(
+        "`{}` is taken from {} ({}): {shown} is not signed, and an unsigned item never replaces a signed one; to use it, \
+         name its folder: {}",
+        printable(&file.id),
+        file.space.place(),
+        project::shown(&file.path),
+        naming_option(&shown, &other.path)
+    )
+}
+
+fn not_comparable(file: &ItemFile, other: &Candidate) -> String {
+    format!(
+        "`{}` is taken from the project ({}) and hides another one of {} ({}); their versions do not say which one is newer",
+        printable(&file.id),
+        project::shown(&file.path),
+        other.space.place(),
+        project::shown(&other.path)
+    )
+}
+
+fn older(file: &ItemFile, own: &Version, other: &Candidate, newer: &Version) -> Error {
+    let shown = project::shown(&file.path);
+    let message = format!(
+        "`{}` of the project is version {own} ({shown}), which is older than version {newer} in {} ({})",
+        printable(&file.id),
+        other.space.place(),
+        project::shown(&other.path)
+    );
+    let option = naming_option(&shown, &file.path);
+    Error::new(ErrorKind::Integrity, "integrity", message).help(format!(
+        "take the older one out of the project; to use it all the same, name its folder: {option}"
+    ))
+}
+
+impl OtherItem {
+    fn of(candidate: &Candidate, release: Option<Release>) -> Self {
+        let (version, signer) =
+            release.map_or((None, None), |release| (release.version, Some(release.signer)));
+        Self { space: candidate.space, file: project::shown(&candidate.path), version, signer }
+    }
+}
+
+impl fmt::Display for OtherItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.space.as_str())?;
+        if let Some(version) = &self.version {
+            write!(f, " {}", printable(version))?;
+        }
+        match &self.signer {
+            Some(signer) => write!(f, " signed by {}", printable(signer)),
+            None => f.write_str(" (not signed by a trusted key)"),
+        }
+    }
+}
+
+impl Precedence {
+    /// What a plan says of the item, after its own line; nothing where it is the only one with its id.
+    pub fn line(&self, space: Space) -> Option<String> {
+        let list = |items: &[OtherItem]| items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let mut parts = Vec::new();
+        if !self.passed_over.is_empty() {
+            let spaces: Vec<_> = self.passed_over.iter().map(|other| other.space.as_str()).collect();
+            parts.push(format!("passes over {} (not signed)", spaces.join(", ")));
+        }
+        if !self.hides.is_empty() {
+            parts.push(format!("hides {}", list(&self.hides)));
+        }
+        (!parts.is_empty()).then(|| format!("from {}; {}", space.as_str(), parts.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn candidate(space: Space, path: &Path, text: Option<&str>) -> Candidate {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if let Some(text) = text {
+            std::fs::write(path, text).unwrap();
+        }
+        Candidate { space, path: path.to_path_buf(), is_outside: false }
+    }
+
+    /// What is chosen among texts of these spaces, and the spaces of what is passed over and of what is hidden.
+    fn chosen(texts: &[(Space, Option<&str>)]) -> (Space, Vec<Space>, Vec<Space>) {
+        let folder = tempfile::tempdir().unwrap();
+        let candidates = texts.iter().enumerate().map(|(at, (space, text))| {
+            candidate(*space, &folder.path().join(at.to_string()).join("x.md"), *text)
+        });
+        let (chosen, others) = choose("x", candidates.collect()).unwrap();
+        let spaces = |of: &[Candidate]| of.iter().map(|other| other.space).collect();
+        (chosen.space, spaces(&others.passed_over), spaces(&others.hidden))
+    }
+
+    const UNSIGNED: Option<&str> = Some("# X\n");
+    const SIGNED: Option<&str> = Some("<!-- graph-host:signed:x -->\n# X\n");
+    const UNREADABLE: Option<&str> = None;
+
+    #[test]
+    fn an_unsigned_item_is_passed_over_for_a_signed_one_of_a_later_space() {
+        use Space::{Installed, Named, Project, User};
+        let key = graph_core::trust::SigningKey::from_seed(&[1; 32]);
+        let mark = graph_core::trust::CommentMark::Angle;
+        let signed = graph_core::trust::sign_text(TextKind::Knowledge, "x", "# X\n", mark, &key, now());
+        // It is in front of what was signed, so the signature does not hold.
+        let misplaced = format!("new\n{signed}");
+        for (texts, expected) in [
+            (vec![(Project, UNSIGNED)], (Project, vec![], vec![])),
+            (vec![(Project, UNSIGNED), (User, UNSIGNED)], (Project, vec![], vec![User])),
+            (vec![(Project, UNSIGNED), (User, SIGNED)], (User, vec![Project], vec![])),
+            (
+                vec![(Project, UNSIGNED), (User, UNSIGNED), (Installed, SIGNED)],
+                (Installed, vec![Project, User], vec![]),
+            ),
+            (
+                vec![(Project, UNSIGNED), (User, SIGNED), (Installed, SIGNED)],
+                (User, vec![Project], vec![Installed]),
+            ),
+            (vec![(Project, SIGNED), (User, SIGNED)], (Project, vec![], vec![User])),
+            (vec![(Project, SIGNED), (User, UNSIGNED)], (Project, vec![], vec![User])),
+            // What does not hold is refused where it is.
+            (vec![(Project, Some(misplaced.as_str())), (User, SIGNED)], (Project, vec![], vec![User])),
+            (vec![(Project, UNREADABLE), (User, SIGNED)], (Project, vec![], vec![User])),
+            // The user names it.
+            (vec![(Named, UNSIGNED), (User, SIGNED)], (Named, vec![], vec![User])),
+            // A signed one of the same space is no other space's.
+            (vec![(Project, UNSIGNED), (Project, SIGNED)], (Project, vec![], vec![])),
+        ] {
+            assert_eq!(chosen(&texts), expected, "{texts:?}");
+        }
+        assert_eq!(choose("x", Vec::new()), None);
+    }
+
+    #[test]
+    fn a_link_out_of_the_project_is_not_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut link = candidate(Space::Project, &folder.path().join("a/x.md"), UNSIGNED);
+        link.is_outside = true;
+        let user = candidate(Space::User, &folder.path().join("b/x.md"), SIGNED);
+        assert_eq!(choose("x", vec![link, user]).unwrap().0.space, Space::Project);
+    }
+
+    #[test]
+    fn the_folder_to_name_is_the_one_around_all_kinds_of_items() {
+        for path in ["/p/.ai/tools/acme/x.wasm", "/p/.ai/knowledge/tools/x.md", "/p/.ai/directives/x.md"] {
+            assert_eq!(naming_option(path, Path::new(path)), "--items /p/.ai");
+        }
+    }
+}

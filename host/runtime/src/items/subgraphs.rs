@@ -1,0 +1,156 @@
+//! The graphs inside a graph: found before a run starts, with what their signatures are worth.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::capability::Manifest;
+use graph_core::graph::{Graph, ItemType, Primary};
+use graph_core::trust::TrustStore;
+use graph_core::walker::{Graphs, cycles, named};
+use graph_core::work::size;
+
+use crate::error::Kind;
+use crate::error::{Error, Result};
+use crate::items::graph_file::GraphFile;
+use crate::items::locate::{Found, ItemFile, Places};
+use crate::project;
+use graph_core::diagnostic::printable;
+
+/// What the documents of all graphs that a graph may start can take up together, as [`size::of`] measures it. Each document
+/// has limits of its own, and all of them are in memory at one time.
+const MOST: u64 = 256 << 20;
+
+/// The graphs that a graph may start, by item id without versions.
+#[derive(Debug, Default)]
+pub struct Subgraphs {
+    /// The graphs, for the walker.
+    pub graphs: Graphs,
+    /// The files of those that were found as items.
+    pub files: BTreeMap<String, GraphFile>,
+    /// What cannot be used, though a template might name it.
+    pub warnings: Vec<String>,
+    /// What their documents take up together.
+    size: u64,
+}
+
+impl Subgraphs {
+    /// Finds the graphs that a graph names by written-out ids, and those that they name; where an id is a template, all
+    /// graphs among the items that the manifest lets a node dispatch. `graphs` are known already; what is `skipped` is
+    /// never looked for. A graph that is named and cannot be used is an error: nothing has run.
+    pub fn resolve(
+        graph: &Graph,
+        graphs: Graphs,
+        places: &Places,
+        trust: &TrustStore,
+        manifest: &Manifest,
+        skipped: impl Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let permitted = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
+        let mut found = Self { graphs, ..Self::default() };
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut templates = has_templates(graph);
+        let mut waiting: Vec<String> = named(graph).into_iter().map(str::to_owned).collect();
+        loop {
+            while let Some(id) = waiting.pop() {
+                if skipped(&id) || !permitted(&id) || !seen.insert(id.clone()) {
+                    continue;
+                }
+                let child = match found.graphs.get(&id) {
+                    Some(known) => Arc::clone(known),
+                    None => match places.find(&id) {
+                        Ok(Found::Graph { file }) => found.add(&id, GraphFile::read(file, places, trust)?)?,
+                        // Components, and what is not there, are the preflight's business.
+                        Ok(Found::Component { .. }) | Err(_) => continue,
+                    },
+                };
+                waiting.extend(named(&child).into_iter().map(str::to_owned));
+                templates = templates || has_templates(&child);
+            }
+            if !std::mem::take(&mut templates) {
+                return Ok(found);
+            }
+            for (id, file) in places.graphs() {
+                if skipped(&id) || !permitted(&id) || found.graphs.contains_key(&id) {
+                    continue;
+                }
+                let shown = project::shown(&file.path);
+                match GraphFile::read(file, places, trust) {
+                    Ok(file) => {
+                        found.add(&id, file)?;
+                        waiting.push(id);
+                    }
+                    Err(error) => found.warnings.push(format!(
+                        "`{id}` ({shown}) cannot be used, should a template name it: {}",
+                        printable(error.message())
+                    )),
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, id: &str, file: GraphFile) -> Result<Arc<Graph>> {
+        let graph = Arc::clone(&file.graph);
+        self.size = self.size.saturating_add(size::of(&graph.document));
+        if self.size > MOST {
+            let message = format!(
+                "the graphs that this graph may start take up more than {} MiB together: {} were read, the last one is `{}`",
+                MOST >> 20,
+                self.graphs.len() + 1,
+                printable(id)
+            );
+            return Err(Error::new(Kind::Limit, "limit", message)
+                .help("name fewer graphs, or permit fewer of them in the manifest"));
+        }
+        self.graphs.insert(id.to_owned(), Arc::clone(&graph));
+        self.files.insert(id.to_owned(), file);
+        Ok(graph)
+    }
+}
+
+/// Whether a node's item is known only when it is dispatched.
+fn has_templates(graph: &Graph) -> bool {
+    let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
+    actions
+        .filter(|action| action.primary == Primary::Execute && action.item_type == ItemType::Tool)
+        .any(|action| action.item_id.literal().is_none())
+}
+
+/// A warning for each cycle of graphs that name each other.
+pub fn recursion_warnings(graph: &Graph, graphs: &Graphs) -> Vec<String> {
+    let chain = |ids: &Vec<String>| {
+        ids.iter().map(|id| format!("`{}`", printable(id))).collect::<Vec<_>>().join(" → ")
+    };
+    cycles(graph, graphs)
+        .iter()
+        .map(|ids| {
+            format!(
+                "graphs that lead back to themselves: {}; unless a condition ends this, the depth limit of child \
+                 runs does (a manifest's `run: {{ depth: N }}`)",
+                chain(ids)
+            )
+        })
+        .collect()
+}
+
+impl Places {
+    /// The graphs in all folders, by id: of several items with one id the one that [`Places::find`] takes.
+    pub fn graphs(&self) -> BTreeMap<String, ItemFile> {
+        let is_text = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        let tools = self.list(ItemType::Tool).into_iter();
+        tools
+            .filter(|file| is_text(&file.path) && is_graph(&file.path))
+            .map(|file| (file.id.clone(), file))
+            .collect()
+    }
+}
+
+/// Whether a file says that it is a graph: there are other items in YAML.
+fn is_graph(path: &Path) -> bool {
+    let Ok(text) = crate::project::text_file::read(path) else { return false };
+    let problems = graph_core::diagnostic::Problems::new();
+    let root = graph_core::yaml::parse(&text, &problems);
+    let kind =
+        root.as_ref().and_then(graph_core::yaml::Node::as_mapping).and_then(|root| root.get("tool_type"));
+    kind.and_then(graph_core::yaml::Node::as_text) == Some("graph")
+}

@@ -1,0 +1,240 @@
+//! Knowledge and directives: found, checked against their signatures, read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use graph_core::diagnostic::Diagnostics;
+use graph_core::digest::Digest;
+use graph_core::graph::ItemType;
+use graph_core::node::{Category, Failure};
+use graph_core::text_item::{TextFormat, TextItem, read_text_item};
+use graph_core::time::Timestamp;
+use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
+
+use crate::error::Error;
+use crate::error::Kind;
+use crate::items::installed;
+use crate::items::locate::{FindError, ItemFile, Places, Space, judged};
+use crate::items::precedence::{self, Precedence};
+use crate::project;
+use crate::project::text_file;
+
+/// A text item that has been let in.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// Its id, without a version.
+    pub id: String,
+    /// Knowledge or directive.
+    pub item_type: ItemType,
+    /// How it is written.
+    pub format: TextFormat,
+    /// Where it lies; `None` for one that is known from the run alone.
+    pub file: Option<ItemFile>,
+    /// Which other items with its id there are.
+    pub precedence: Precedence,
+    /// What its signature is worth.
+    pub standing: TextStanding,
+    /// Its text, without the signature line.
+    pub content: String,
+    /// The digest of that.
+    pub digest: Digest,
+    /// What it says.
+    pub item: TextItem,
+    /// What is doubtful about it.
+    pub warnings: Diagnostics,
+}
+
+/// Why a text item cannot be used.
+#[derive(Debug)]
+pub enum TextError {
+    /// There is none, or its id is none.
+    Find(FindError),
+    /// It cannot be read.
+    Unread(Error),
+    /// Its signature does not hold.
+    Refused {
+        /// Its file.
+        file: String,
+        /// Why.
+        refusal: Box<TextRefusal>,
+    },
+    /// It is not what it should be.
+    Invalid(Box<Diagnostics>),
+    /// It is there in another version.
+    Version {
+        /// The id with the version that was wanted.
+        wanted: String,
+        /// The version that is there, if it says one.
+        found: Option<String>,
+    },
+}
+
+impl TextError {
+    /// The error at the edge.
+    pub fn into_error(self) -> Error {
+        let message = self.to_string();
+        match self {
+            Self::Find(FindError::Missing { .. }) => Error::not_found(message)
+                .help("put it into the project's .ai folder, or name the folder it lies in with --items DIR"),
+            Self::Find(FindError::Malformed(_)) => Error::invalid(message),
+            Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => Error::denied(message),
+            Self::Unread(error) => error,
+            Self::Refused { file, refusal } if refusal.help(&file).is_some() => {
+                let help = refusal.help(&file).unwrap_or_default();
+                Error::integrity(message).help(help)
+            }
+            Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(
+                "if you know the signer, add the key with `graph-host trust add`, or name a trust file with --trust; without its signature line it is used as unsigned",
+            ),
+            Self::Refused { .. } => Error::integrity(message).help(
+                "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out",
+            ),
+            Self::Invalid(problems) => problems.into(),
+            Self::Version { .. } => Error::not_found(message),
+        }
+    }
+
+    /// The failure of a task that uses the item.
+    pub fn into_failure(self) -> Failure {
+        let category = match self {
+            Self::Refused { .. } | Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => {
+                Category::Denied
+            }
+            Self::Unread(ref error) if error.kind() == Kind::Integrity => Category::Denied,
+            _ => Category::Permanent,
+        };
+        Failure::new(category, self.to_string())
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Find(error) => error.fmt(f),
+            Self::Unread(error) => f.write_str(error.message()),
+            Self::Refused { file, refusal } => f.write_str(&refusal.of_file(file)),
+            Self::Invalid(problems) => f.write_str(&problems.to_lines().join("; ")),
+            Self::Version { wanted, found: Some(found) } => {
+                write!(f, "`{wanted}` is not there: what is there is version {found}")
+            }
+            Self::Version { wanted, found: None } => {
+                write!(f, "`{wanted}` is not there: what is there says no version")
+            }
+        }
+    }
+}
+
+/// Reads text items.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    /// Where they are looked for.
+    pub places: Places,
+    /// Whose signatures count.
+    pub trust: TrustStore,
+    /// The texts that a run has kept, by [`key`]: they stand in for those that are not there any more.
+    pub kept: Arc<BTreeMap<String, String>>,
+    /// The recorded time of the superstep that they are read for; none: now.
+    pub recorded: Option<Timestamp>,
+}
+
+/// How a run calls a text item that it is pinned to: `knowledge acme/x.md`.
+pub fn key(item_type: ItemType, id: &str, format: TextFormat) -> String {
+    let extension = match format {
+        TextFormat::Markdown => "md",
+        TextFormat::Yaml => "yaml",
+    };
+    format!("{} {id}.{extension}", item_type.as_str())
+}
+
+/// The id in a [`key`].
+pub(crate) fn id_of_key(key: &str) -> &str {
+    let file = key.split_once(' ').map_or(key, |(_, file)| file);
+    file.rsplit_once('.').map_or(file, |(id, _)| id)
+}
+
+/// How a file of that name is written.
+pub fn format_of(path: &std::path::Path) -> TextFormat {
+    let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    if is_yaml { TextFormat::Yaml } else { TextFormat::Markdown }
+}
+
+impl Texts {
+    /// Finds and reads an item, `a/b` or `a/b@1.2.0`. A signature that does not hold is a refusal.
+    pub fn read(&self, item_type: ItemType, item: &str) -> Result<Text, TextError> {
+        let (id, version) = item.split_once('@').map_or((item, None), |(id, version)| (id, Some(version)));
+        let text = match self.places.file(item_type, item) {
+            Ok(file) => self.read_file(item_type, file)?,
+            Err(error) => self.kept(item_type, id).unwrap_or(Err(TextError::Find(error)))?,
+        };
+        let found = text.item.text("version");
+        if version.is_some_and(|version| found != Some(version)) {
+            return Err(TextError::Version { wanted: item.to_owned(), found: found.map(str::to_owned) });
+        }
+        Ok(text)
+    }
+
+    /// Reads an item whose file is known.
+    pub fn read_file(&self, item_type: ItemType, file: ItemFile) -> Result<Text, TextError> {
+        let shown = project::shown(&file.path);
+        let text = text_file::read(&file.path).map_err(|error| {
+            TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
+        })?;
+        let standing = verify_text(item_type.into(), &file.id, &text, &self.trust, judged(self.recorded));
+        if let TextStanding::Invalid(refusal) = standing {
+            return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
+        }
+        if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(&file.path) {
+            return Err(TextError::Unread(installed::without_signature(&file.path)));
+        }
+        self.places
+            .check_lock(&file.path, item_type, &file.id, &Digest::of_bytes(text.as_bytes()))
+            .map_err(TextError::Unread)?;
+        let format = format_of(&file.path);
+        let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;
+        let content = unsigned_text(&text);
+        let digest = Digest::of_bytes(content.as_bytes());
+        let at = judged(self.recorded);
+        let precedence = precedence::of_text(item_type, &file, &text, &standing, &self.trust, at)
+            .map_err(TextError::Unread)?;
+        Ok(Text {
+            id: file.id.clone(),
+            item_type,
+            format,
+            precedence,
+            digest,
+            content,
+            file: Some(file),
+            standing,
+            item: read.item,
+            warnings: read.warnings,
+        })
+    }
+
+    /// An item as a run has kept it: it was let in when the run began.
+    fn kept(&self, item_type: ItemType, id: &str) -> Option<Result<Text, TextError>> {
+        let formats = [TextFormat::Markdown, TextFormat::Yaml];
+        let kept = |format| Some((format, self.kept.get(&key(item_type, id, format))?));
+        let (format, content) = formats.into_iter().find_map(kept)?;
+        let read = read_text_item(item_type, format, id, content).map_err(TextError::Invalid);
+        Some(read.map(|read| Text {
+            id: id.to_owned(),
+            item_type,
+            format,
+            file: None,
+            precedence: Precedence::default(),
+            standing: TextStanding::Unsigned,
+            content: content.clone(),
+            digest: Digest::of_bytes(content.as_bytes()),
+            item: read.item,
+            warnings: read.warnings,
+        }))
+    }
+}
+
+impl Text {
+    /// Where it comes from; `None` for one that is known from the run alone.
+    pub fn space(&self) -> Option<Space> {
+        self.file.as_ref().map(|file| file.space)
+    }
+}

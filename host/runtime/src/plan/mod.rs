@@ -1,0 +1,15 @@
+//! What is known before a run starts: which items it dispatches, who signed them, what each is granted, what is missing.
+
+pub mod admission;
+#[allow(clippy::module_inception, reason = "what it has is re-exported")]
+mod plan;
+mod problem;
+mod report;
+mod resolve;
+mod scope;
+mod texts;
+
+pub use plan::{Plan, PlannedId, PlannedNode, Scope};
+pub use problem::PlanProblem;
+pub use report::item_json;
+pub use scope::is_built_in;

@@ -1,0 +1,48 @@
+//! What keeps a node from running.
+
+use graph_core::capability::Refusal;
+
+use crate::error::{Error, Kind};
+
+/// Something that keeps a node from running.
+#[derive(Clone, Debug)]
+pub struct PlanProblem {
+    /// The exit code that it stands for.
+    pub kind: Kind,
+    /// Its stable name.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The interface that is not granted.
+    pub interface: Option<String>,
+    /// The lines of a manifest that would grant it.
+    pub manifest_lines: Option<String>,
+}
+
+impl From<Error> for PlanProblem {
+    fn from(error: Error) -> Self {
+        Self {
+            kind: error.kind(),
+            code: error.code(),
+            message: error.message().to_owned(),
+            help: error.help_text().map(str::to_owned),
+            interface: None,
+            manifest_lines: None,
+        }
+    }
+}
+
+impl From<Refusal> for PlanProblem {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            kind: Kind::Denied,
+            code: "denied",
+            message: refusal.to_string(),
+            help: None,
+            interface: Some(refusal.interface),
+            manifest_lines: refusal.manifest_lines,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What a plan says: its refusals, its notices, and the plan as programs see it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use graph_core::trust::{Standing, TextStanding};
+use serde_json::{Value, json};
+
+use super::{Plan, PlanProblem, PlannedId, PlannedNode};
+use crate::error::Error;
+use crate::error::Kind;
+use crate::items::graph_file::standing_json;
+use crate::plan::admission::Admitted;
+use graph_core::diagnostic::printable;
+
+impl Plan {
+    /// The nodes that use each component, by item id.
+    pub fn users(&self) -> BTreeMap<String, Vec<String>> {
+        let mut users: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for node in &self.nodes {
+            if let PlannedId::Literal(id) = &node.item {
+                users.entry(id.clone()).or_default().push(node.name.clone());
+            }
+        }
+        users
+    }
+
+    /// Nodes and hooks whose dispatch the manifest does not permit.
+    pub fn not_permitted(&self) -> impl Iterator<Item = &PlannedNode> {
+        self.all().filter(|node| node.dispatch == Some(false))
+    }
+
+    /// Nodes, then hooks.
+    fn all(&self) -> impl Iterator<Item = &PlannedNode> {
+        self.nodes.iter().chain(&self.hooks)
+    }
+
+    /// What will be denied when a node comes to it, and what nobody vouches for.
+    pub fn notices(&self) -> Vec<String> {
+        let denied = self.not_permitted().map(|node| {
+            let capability = node.capability.as_deref().unwrap_or_default();
+            if node.left_out {
+                return format!("{} will be denied `{capability}`: {LEFT_OUT}", node.subject());
+            }
+            format!("{} will be denied: the manifest does not permit `{capability}`", node.subject())
+        });
+        let texts = self.texts.values().filter_map(|text| text.as_ref().ok());
+        let unsigned = texts.filter(|text| !matches!(text.standing, TextStanding::Signed { .. }));
+        let unsigned = unsigned.filter(|text| text.file.is_some()).map(|text| {
+            format!("the {} `{}` is not signed: nobody vouches for it", text.item_type.as_str(), text.id)
+        });
+        let items = self.items.values().filter_map(|item| item.as_ref().ok()).map(|item| &item.precedence);
+        let texts = self.texts.values().filter_map(|text| text.as_ref().ok()).map(|text| &text.precedence);
+        let warnings = items.chain(texts).flat_map(|precedence| precedence.warnings.iter().cloned());
+        denied.chain(unsigned).chain(warnings).collect()
+    }
+
+    /// What keeps the run from starting: every problem of a node that may be dispatched. Where no node may be dispatched
+    /// at all, everything that is missing: the permissions, and what would be refused once they are there.
+    pub fn refusals(&self) -> Vec<(&PlannedNode, PlanProblem)> {
+        let nothing_could_run =
+            !self.nodes.is_empty() && self.nodes.iter().all(|node| node.dispatch == Some(false));
+        if nothing_could_run {
+            return self.missing();
+        }
+        let allowed = self.all().filter(|node| node.dispatch != Some(false));
+        let refusals: Vec<_> = allowed
+            .flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())))
+            .collect();
+        if refusals.is_empty() {
+            return refusals;
+        }
+        // The run is refused anyway: what would be refused next is told at once.
+        let denied = self.not_permitted().flat_map(|node| {
+            let problems = node.problems.iter().cloned();
+            std::iter::once(not_permitted(node)).chain(problems).map(move |problem| (node, problem))
+        });
+        refusals.into_iter().chain(denied).collect()
+    }
+
+    /// Everything that is missing, for `--plan`.
+    pub fn missing(&self) -> Vec<(&PlannedNode, PlanProblem)> {
+        let problems =
+            self.all().flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())));
+        self.not_permitted().map(|node| (node, not_permitted(node))).chain(problems).collect()
+    }
+
+    /// The refusal of a run, with everything that is missing and the command that would help.
+    pub fn refusal(&self, suggest: &str) -> Option<Error> {
+        let refusals = self.refusals();
+        let (_, first) = refusals.first()?;
+        let mut message = "the run was refused before it started".to_owned();
+        let mut groups: Vec<(&PlanProblem, bool, Vec<String>)> = Vec::new();
+        for (node, problem) in &refusals {
+            let name = format!("`{}`", printable(&node.name));
+            let of_hook = node.hook.is_some();
+            let same = |known: &PlanProblem, hook: bool| known.message == problem.message && hook == of_hook;
+            match groups.iter_mut().find(|(known, hook, _)| same(known, *hook)) {
+                Some((_, _, names)) => names.push(name),
+                None => groups.push((problem, of_hook, vec![name])),
+            }
+        }
+        let mut seen = Vec::new();
+        for (problem, of_hook, names) in &groups {
+            let kind = if *of_hook { "hook" } else { "node" };
+            let plural = if names.len() == 1 { "" } else { "s" };
+            let _ = write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), problem.message);
+            let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
+            if let Some(lines) = lines.filter(|lines| !seen.contains(lines)) {
+                for line in lines.trim_end().lines() {
+                    let _ = write!(message, "\n    {line}");
+                }
+                seen.push(lines);
+            }
+        }
+        let denied = refusals.iter().any(|(_, problem)| problem.kind == Kind::Denied);
+        let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(node)).collect();
+        let error = Error::new(first.kind, first.code, message).details(json!({ "refusals": details }));
+        Some(if denied { error.help(format!("see what the graph needs: {suggest}")) } else { error })
+    }
+
+    /// The plan as `--plan --json` prints it.
+    pub fn to_json(&self) -> Value {
+        let items: Vec<_> = self
+            .items
+            .iter()
+            .map(|(id, item)| match item {
+                Ok(admitted) => item_json(id, admitted),
+                Err(problem) => json!({ "id": id, "error": problem.message }),
+            })
+            .collect();
+        let describe = |node: &PlannedNode| {
+            let (item, template) = match &node.item {
+                PlannedId::Literal(id) => (Some(id), None),
+                PlannedId::Template(text) => (None, Some(text)),
+            };
+            json!({
+                node.kind(): node.name,
+                "item": item,
+                "template": template,
+                "capability": node.capability,
+                "dispatch": match node.dispatch {
+                    Some(true) => "permitted",
+                    Some(false) => "missing",
+                    None => "known when it is dispatched",
+                },
+                "grant": node.grant,
+                "is_graph": node.is_graph,
+            })
+        };
+        let nodes: Vec<_> = self.nodes.iter().map(describe).collect();
+        let hooks: Vec<_> = self.hooks.iter().map(describe).collect();
+        let missing: Vec<_> = self.missing().iter().map(|(node, problem)| problem.to_json(node)).collect();
+        let texts: Vec<_> = self
+            .texts
+            .iter()
+            .map(|((item_type, id), text)| match text {
+                Ok(text) => json!({
+                    "item_type": item_type,
+                    "id": id,
+                    "file": text.file.as_ref().map(|file| file.path.display().to_string()),
+                    "space": text.space(),
+                    "passed_over": text.precedence.passed_over,
+                    "hides": text.precedence.hides,
+                    "digest": text.digest,
+                    "signature": standing_json(&text.standing),
+                }),
+                Err(problem) => json!({ "item_type": item_type, "id": id, "error": problem.message }),
+            })
+            .collect();
+        json!({ "items": items, "texts": texts, "nodes": nodes, "hooks": hooks, "missing": missing })
+    }
+}
+
+impl PlanProblem {
+    fn to_json(&self, node: &PlannedNode) -> Value {
+        json!({
+            node.kind(): node.name,
+            "code": self.code,
+            "message": self.message,
+            "interface": self.interface,
+            "manifest": self.manifest_lines,
+            "help": self.help,
+        })
+    }
+}
+
+/// A component as programs see it.
+pub fn item_json(id: &str, admitted: &Admitted) -> Value {
+    let verified = &admitted.verified;
+    let signer = match verified.standing() {
+        Standing::Signed { key, .. } => json!({ "name": key.name, "key_id": key.id }),
+        Standing::Unsigned => Value::Null,
+    };
+    json!({
+        "id": id,
+        "file": admitted.path.display().to_string(),
+        "space": admitted.space,
+        "passed_over": admitted.precedence.passed_over,
+        "hides": admitted.precedence.hides,
+        "digest": verified.digest(),
+        "version": verified.version(),
+        "signer": signer,
+        "interfaces": admitted.declared.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+/// Why something is denied that the manifest permits.
+const LEFT_OUT: &str = "`capabilities` among the inputs, or of a node above, leave it out";
+
+fn not_permitted(node: &PlannedNode) -> PlanProblem {
+    let capability = node.capability.as_deref().unwrap_or_default();
+    if node.left_out {
+        let message = format!("`{}` is not left: {LEFT_OUT}", printable(capability));
+        return Error::denied(message).into();
+    }
+    PlanProblem {
+        kind: Kind::Denied,
+        code: "denied",
+        message: format!("the manifest does not permit `{}`", printable(capability)),
+        help: None,
+        interface: None,
+        manifest_lines: Some(format!("dispatch: [\"{capability}\"]\n")),
+    }
+}

@@ -1,0 +1,162 @@
+//! A graph under what its parents leave it, and what its entries say by themselves.
+
+use std::sync::Arc;
+
+use graph_core::capability::{Manifest, capability_name};
+use graph_core::graph::{Action, Graph, ItemType, Node, NodeCapabilities, NodeIndex, NodeLimits, Primary};
+use graph_core::hook::is_control_item;
+use graph_core::parameters;
+use graph_core::schema::InputSchema;
+use graph_core::template::ValueTemplate;
+use graph_core::walker::Graphs;
+use graph_core::work::Meter;
+use serde_json::Value;
+
+use super::{PlanProblem, PlannedId, PlannedNode, Scope};
+use crate::error::Error;
+
+/// A graph that is looked at, and what it may use.
+pub(super) struct Inside {
+    pub(super) graph: Arc<Graph>,
+    pub(super) manifest: Arc<Manifest>,
+    /// The path of nodes to it; empty for the graph at the top.
+    pub(super) path: String,
+    /// How many graphs are around it.
+    pub(super) level: u32,
+}
+
+impl Inside {
+    pub(super) fn scope(&self) -> Scope {
+        Scope { graph: self.graph.digest, narrowing: self.manifest.narrowing().to_owned() }
+    }
+
+    pub(super) fn used<'a>(
+        &'a self,
+        capabilities: Option<&'a NodeCapabilities>,
+        limits: NodeLimits,
+    ) -> Use<'a> {
+        Use { manifest: &self.manifest, capabilities, limits }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
+    }
+
+    /// Whether the manifest permits a dispatch. What a node's own `capabilities` leave out is the walker's to deny.
+    fn permits(&self, action: &Action, id: &str) -> bool {
+        self.manifest.dispatch().permits(action.primary, action.item_type, id)
+    }
+
+    /// The graph that a node starts by a written-out id, with what is left for it.
+    pub(super) fn child(&self, node: &Node, action: &Action, graphs: &Graphs) -> Option<Self> {
+        if action.primary != Primary::Execute || action.item_type != ItemType::Tool {
+            return None;
+        }
+        let id = action.item_id.literal().and_then(Value::as_str)?;
+        let graph = graphs.get(id.split_once('@').map_or(id, |(id, _)| id))?;
+        let memory = node.limits.memory.or(self.graph.limits.memory);
+        let mut manifest = self.manifest.narrowed(node.capabilities.as_ref(), memory);
+        let level = self.level.saturating_add(1);
+        if let Ok(asked) = parameters::written(graph, &action.params).parameters {
+            manifest = asked.narrow(&manifest, level);
+        }
+        let (graph, manifest, path) = (Arc::clone(graph), Arc::new(manifest), self.path_of(&node.name));
+        Some(Self { graph, manifest, path, level })
+    }
+}
+
+/// What of a node's params does not fit the schema of its graph, as far as it is written out.
+pub(super) fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
+    let params = parameters::written(graph, &action.params);
+    let wrong = params.parameters.err().unwrap_or_default();
+    let wrong = wrong.into_iter().map(|problem| {
+        let id = &graph.id;
+        Error::invalid(format!("its params say about the run of graph `{id}` what cannot be: {problem}"))
+            .into()
+    });
+    wrong.chain(unfit_inputs(&params.inputs, graph)).collect()
+}
+
+fn unfit_inputs(params: &ValueTemplate, graph: &Graph) -> Vec<PlanProblem> {
+    let Some(schema) = &graph.input_schema else { return Vec::new() };
+    let meter = Meter::of_one_step();
+    match InputSchema::compile(schema, &meter) {
+        Ok(schema) => match schema.check_literal(params, &meter) {
+            Ok(problems) => problems
+                .into_iter()
+                .map(|problem| {
+                    Error::invalid(format!("its params are not what graph `{}` takes: {problem}", graph.id))
+                        .into()
+                })
+                .collect(),
+            Err(exhausted) => {
+                let message = format!(
+                    "its params cannot be checked against what graph `{}` takes: {exhausted}",
+                    graph.id
+                );
+                vec![Error::limit(message).into()]
+            }
+        },
+        Err(errors) => {
+            let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            let message =
+                format!("`config_schema` of graph `{}` is not usable: {}", graph.id, reasons.join("; "));
+            vec![Error::limit(message).into()]
+        }
+    }
+}
+
+/// Whether an action names a graph by a written-out id.
+pub(super) fn names_graph(action: &Action, graphs: &Graphs) -> bool {
+    let id = action.item_id.literal().and_then(Value::as_str);
+    (action.primary, action.item_type) == (Primary::Execute, ItemType::Tool)
+        && id.is_some_and(|id| graphs.contains_key(id.split_once('@').map_or(id, |(id, _)| id)))
+}
+
+/// What bounds a component where it is used.
+#[derive(Clone, Copy)]
+pub(super) struct Use<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) capabilities: Option<&'a NodeCapabilities>,
+    pub(super) limits: NodeLimits,
+}
+
+/// Whether it is the item that the host carries out itself.
+pub fn is_built_in(action: &Action) -> bool {
+    let id = action.item_id.literal().and_then(Value::as_str);
+    id.is_some_and(|id| is_control_item(action.primary, action.item_type, id))
+}
+
+/// What an entry alone says.
+pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &Inside) -> PlannedNode {
+    let literal = match action.item_id.literal() {
+        // A search over everything.
+        Some(Value::Null) if action.primary == Primary::Search => Some(""),
+        literal => literal.and_then(Value::as_str),
+    };
+    let mut left_out = false;
+    let (item, dispatch, capability) = if let Some(id) = literal {
+        let permitted = inside.permits(action, id);
+        left_out = inside.manifest.dispatch().leaves_out(action.primary, action.item_type, id);
+        let capability = capability_name(action.primary, action.item_type, id);
+        (PlannedId::Literal(id.to_owned()), Some(permitted), Some(capability))
+    } else {
+        let source = action.item_id.source();
+        let text = source.as_str().map_or_else(|| source.to_string(), str::to_owned);
+        (PlannedId::Template(text), None, None)
+    };
+    PlannedNode {
+        scope: inside.scope(),
+        index,
+        name: inside.path_of(name),
+        is_graph: false,
+        hook: None,
+        item,
+        dispatch,
+        left_out,
+        capability,
+        grant: None,
+        ready: None,
+        problems: Vec::new(),
+    }
+}

@@ -1,0 +1,200 @@
+//! What the user's space keeps to be faster the next time: compiled components, and items that commands have named by a
+//! reference. All of it can be made or fetched again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use graph_core::digest::Digest;
+use graph_core::record::Status;
+use graph_core::yaml::parse_size;
+use graph_engine::{CacheFolder, CachePolicy, CachedComponent};
+use graph_store::RunFilter;
+
+use crate::error::{Error, Result};
+use crate::items::installed::is_marked;
+use crate::items::lock_file::LockFile;
+use crate::project::stores::{self, Stores};
+use crate::project::user_home::Home;
+use crate::project::{self, Project};
+use crate::registry::fetch_cache::{ITEM, UNFINISHED};
+use crate::run::pins::{Pins, absolute};
+use crate::run::restore;
+
+/// Says how large the cache of compiled components may become.
+pub const LIMIT_VARIABLE: &str = "GRAPH_HOST_CACHE_LIMIT";
+/// How large it may become where nobody says so.
+pub const DEFAULT_LIMIT: u64 = 2 << 30;
+/// Nobody fetches an item for as long as this.
+const ABANDONED: Duration = Duration::from_hours(24);
+
+/// The limit of the cache of compiled components: that of the environment, or the default; `None` where the user wants none.
+pub fn limit() -> Result<Option<u64>> {
+    match std::env::var(LIMIT_VARIABLE) {
+        Ok(text) if text == "none" => Ok(None),
+        Ok(text) if !text.is_empty() => parse_size(&text).map(Some).map_err(|error| {
+            Error::usage(format!("{LIMIT_VARIABLE} is no size: {error}"))
+                .help("a size is a number of bytes or has a unit, as in 512MiB; `none` is no limit")
+        }),
+        _ => Ok(Some(DEFAULT_LIMIT)),
+    }
+}
+
+/// An item that a command has named by a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedItem {
+    /// The digest of its manifest.
+    pub manifest: String,
+    /// Its file, from its folder.
+    pub item: String,
+    /// The bytes of its files, with those that came along.
+    pub bytes: u64,
+    /// When it was used last.
+    pub last_used: SystemTime,
+    /// Who needs it: nothing removes it then.
+    pub needed_by: Option<String>,
+    folder: PathBuf,
+}
+
+/// What is kept, those first that were not used for the longest time.
+#[derive(Clone, Debug)]
+pub struct Cached {
+    /// Compiled components.
+    pub compiled: Vec<CachedComponent>,
+    /// Fetched items.
+    pub fetched: Vec<FetchedItem>,
+}
+
+/// Lists what is kept. Items that the project around the current folder needs are marked.
+pub fn list(home: &Home, project: &Project) -> Result<Cached> {
+    let compiled = CacheFolder::at(home.cache().to_owned()).list();
+    let compiled = compiled.map_err(|error| Error::read("the cache", home.cache(), &error))?;
+    Ok(Cached { compiled, fetched: fetched(home, project)? })
+}
+
+/// Removes what the policy names, and says what that was. The limit is about compiled components; of fetched items, those go
+/// that were not used for so long, or all, but never one that the project needs.
+pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cached> {
+    let compiled = CacheFolder::at(home.cache().to_owned()).prune(policy);
+    let compiled = compiled.map_err(|error| Error::write("the cache", home.cache(), &error))?;
+    let now = SystemTime::now();
+    let is_chosen = |item: &FetchedItem| {
+        let unused = now.duration_since(item.last_used).unwrap_or_default();
+        item.needed_by.is_none() && (policy.all || policy.older_than.is_some_and(|span| unused >= span))
+    };
+    let fetched: Vec<_> = fetched(home, project)?.into_iter().filter(is_chosen).collect();
+    if !policy.dry_run {
+        for item in &fetched {
+            remove(home, &item.folder)
+                .map_err(|error| Error::write("what was fetched", &item.folder, &error))?;
+        }
+        remove_abandoned(home);
+    }
+    Ok(Cached { compiled, fetched })
+}
+
+/// Takes a folder out of the way first, so that nobody finds half of it.
+fn remove(home: &Home, folder: &Path) -> io::Result<()> {
+    let away = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(home.fetched())?;
+    match fs::rename(folder, away.path().join("removed")) {
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        // Links in it are removed, and not followed.
+        Ok(()) => away.close(),
+    }
+}
+
+/// Removes what killed processes have left in the folder of fetched items.
+fn remove_abandoned(home: &Home) {
+    for (name, path) in folders(&home.fetched()) {
+        let is_unfinished = name.strip_prefix(UNFINISHED).is_some_and(|random| random.len() == 6);
+        let age = fs::symlink_metadata(&path).and_then(|found| found.modified()).ok();
+        let is_old = age.and_then(|age| age.elapsed().ok()).is_some_and(|age| age > ABANDONED);
+        if is_unfinished && is_old {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// The folders in a folder that is no link, without links.
+fn folders(folder: &Path) -> Vec<(String, PathBuf)> {
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let entries = is_folder(folder).then(|| fs::read_dir(folder).ok()).flatten();
+    let named = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
+    named.filter(|(_, path)| is_folder(path)).collect()
+}
+
+fn fetched(home: &Home, project: &Project) -> Result<Vec<FetchedItem>> {
+    let mut found = Vec::new();
+    let is_digest = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for (name, folder) in folders(&home.fetched()) {
+        // Only what `run oci://…` has made: a folder without the mark is somebody else's.
+        if !is_digest(&name) || !is_marked(&folder) {
+            continue;
+        }
+        let file = folder.join(ITEM);
+        let Ok(metadata) = fs::symlink_metadata(&file) else { continue };
+        if !metadata.is_file() || metadata.len() > 4096 {
+            continue;
+        }
+        found.push(FetchedItem {
+            manifest: format!("sha256:{name}"),
+            item: fs::read_to_string(&file).unwrap_or_default().trim().to_owned(),
+            bytes: size(&folder),
+            last_used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            needed_by: None,
+            folder,
+        });
+    }
+    if !found.is_empty() {
+        mark_needed(&mut found, home, project)?;
+    }
+    found.sort_by(|one, other| (one.last_used, &one.folder).cmp(&(other.last_used, &other.folder)));
+    Ok(found)
+}
+
+/// The bytes of all files below a folder; links are not followed.
+fn size(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let sizes = entries.flatten().map(|entry| match fs::symlink_metadata(entry.path()) {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        Ok(found) if found.is_file() => found.len(),
+        _ => 0,
+    });
+    sizes.sum()
+}
+
+/// Marks what the lockfile of the project names, and what a run of it could be resumed with.
+fn mark_needed(items: &mut [FetchedItem], home: &Home, project: &Project) -> Result<()> {
+    let lock = LockFile::open(project.folder())?;
+    let locked: BTreeSet<Digest> = lock.lock.iter().map(|(_, locked)| locked.manifest).collect();
+    for item in items.iter_mut() {
+        if locked.iter().any(|digest| digest.to_string() == item.manifest) {
+            item.needed_by = Some(project::shown(lock.path()));
+        }
+    }
+    if !stores::any(project.folder())? {
+        return Ok(());
+    }
+    Stores::to_read(project.folder(), home)?.each(&RunFilter::default(), |store, row| {
+        if row.status == Status::Completed {
+            return Ok(());
+        }
+        let pins = Pins::read(&restore::snapshot(store, &row.pins, "what it is pinned to")?)?;
+        for item in items.iter_mut().filter(|item| item.needed_by.is_none()) {
+            let folder = absolute(&item.folder);
+            let paths = pins.item_folders.iter().chain([&pins.graph_file]);
+            if paths.into_iter().any(|path| path.starts_with(&folder)) {
+                item.needed_by = Some(format!("run {}", row.run_id));
+            }
+        }
+        Ok(())
+    })
+}

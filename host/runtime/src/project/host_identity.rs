@@ -1,0 +1,272 @@
+//! The identities of this host: the one it signs with, and those it had before.
+//!
+//! `identities/KEYID.pem` is a private key that was retired (mode 0600), `identities/KEYID.pub.pem` the public half of one
+//! whose private half was destroyed, `identities/KEYID.rotation.json` the statement by which the next one followed it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use graph_core::time::Timestamp;
+use graph_core::trust::{KeyId, Rotation, SigningKey, VerifyingKey};
+
+use crate::error::{Error, Result};
+use crate::project::user_home::{Home, create_private_folder, write_atomic};
+
+const PRIVATE: &str = ".pem";
+const PUBLIC: &str = ".pub.pem";
+const ROTATION: &str = ".rotation.json";
+
+/// An identity that has followed another one.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// The one before.
+    pub old: KeyId,
+    /// The one that signs from now on.
+    pub new: KeyId,
+    /// The statement by which one follows the other.
+    pub statement: PathBuf,
+}
+
+impl Home {
+    /// `identities/`: the keys that this host has signed with before.
+    pub fn identities(&self) -> PathBuf {
+        self.root().join("identities")
+    }
+
+    /// The key of this host with that id, its present one or one from before; `None` where it has none. One whose private
+    /// half was destroyed signs no more: that is an error.
+    pub fn signing_identity(&self, id: KeyId) -> Result<Option<SigningKey>> {
+        let present = self.identity()?;
+        if present.id() == id {
+            return Ok(Some(present));
+        }
+        let path = self.identities().join(format!("{id}{PRIVATE}"));
+        match read(&path)? {
+            Some(text) => read_private(&path, &text, id).map(Some),
+            None if self.retired_public(id)?.is_some() => Err(Error::integrity(format!(
+                "this host has destroyed its key {}: what it has signed can be verified, and not continued",
+                id.short()
+            ))
+            .help("fork the run on a host that has the key, or begin a new run")),
+            None => Ok(None),
+        }
+    }
+
+    /// The public half of a key of this host; `None` where it has no such key.
+    pub fn verifying_identity(&self, id: KeyId) -> Result<Option<VerifyingKey>> {
+        let present = self.identity()?.verifying_key();
+        if present.id() == id {
+            return Ok(Some(present));
+        }
+        let path = self.identities().join(format!("{id}{PRIVATE}"));
+        match read(&path)? {
+            Some(text) => read_private(&path, &text, id).map(|key| Some(key.verifying_key())),
+            None => self.retired_public(id),
+        }
+    }
+
+    /// The public halves of all keys of this host, the present one first.
+    pub fn verifying_identities(&self) -> Result<Vec<VerifyingKey>> {
+        let mut keys = vec![self.identity()?.verifying_key()];
+        for id in self.retired_identities()? {
+            keys.extend(self.verifying_identity(id)?.filter(|key| !keys.contains(key)));
+        }
+        Ok(keys)
+    }
+
+    /// The ids of the keys that this host has signed with before, in order.
+    pub fn retired_identities(&self) -> Result<Vec<KeyId>> {
+        let folder = self.identities();
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::read("the folder of identities", &folder, &error)),
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| Error::read("the folder of identities", &folder, &error))?;
+            let name = entry.file_name();
+            let name = name.to_str().unwrap_or_default();
+            let id = name.strip_suffix(PUBLIC).or_else(|| name.strip_suffix(PRIVATE));
+            ids.extend(id.and_then(|id| id.parse::<KeyId>().ok()));
+        }
+        ids.sort_unstable_by_key(|id| *id.as_bytes());
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// Gives this host another identity. The old key stays, so that runs which it has signed can go on; with `destroy`
+    /// only its public half does, and they can be verified alone. The old key is safe before the new one takes its place.
+    pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<Followed> {
+        create_private_folder(self.root())?;
+        let lock_path = self.rotation_lock();
+        let failed = |error: &io::Error| Error::write("the lock file", &lock_path, error);
+        let lock = File::create(&lock_path).map_err(|error| failed(&error))?;
+        lock.lock().map_err(|error| failed(&error))?;
+        let old = self.identity()?;
+        // A copy of the present key that a rotation which was cut short has left would outlive `destroy`.
+        self.forget_rotation_of(old.id());
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| {
+            Error::storage(format!("the system gives no random bytes for a key: {error}"))
+        })?;
+        let new = SigningKey::from_seed(&seed);
+        seed.fill(0);
+        let unwritable = |error: &dyn std::fmt::Display| Error::storage(error.to_string());
+        let rotation = Rotation::sign(&old, &new, at).map_err(|error| unwritable(&error))?;
+        let folder = self.identities();
+        create_private_folder(&folder)?;
+        let write = |path: &Path, text: &str, private: bool| {
+            write_atomic(path, text.as_bytes(), private)
+                .map_err(|error| Error::write("the identity key", path, &error))
+        };
+        let statement = folder.join(format!("{}{ROTATION}", old.id()));
+        write(&statement, &rotation.to_text(), false)?;
+        if destroy {
+            let public = old.verifying_key().to_pem().map_err(|error| unwritable(&error))?;
+            write(&folder.join(format!("{}{PUBLIC}", old.id())), &public, false)?;
+        } else {
+            let private = old.to_pem().map_err(|error| unwritable(&error))?;
+            write(&folder.join(format!("{}{PRIVATE}", old.id())), &private, true)?;
+        }
+        let pem = new.to_pem().map_err(|error| unwritable(&error))?;
+        write(&self.identity_file(), &pem, true)?;
+        Ok(Followed { old: old.id(), new: new.id(), statement })
+    }
+
+    fn rotation_lock(&self) -> PathBuf {
+        self.root().join(".identity.lock")
+    }
+
+    /// Undoes a rotation that was cut short before the new key took its place: the key that it retired is still the present
+    /// one. A rotation that is under way is left alone.
+    pub(crate) fn undo_half_rotation(&self) {
+        let present = || {
+            let text = fs::read_to_string(self.identity_file()).ok()?;
+            SigningKey::from_pem(&text).ok().map(|key| key.id())
+        };
+        let is_half_made = |id: KeyId| {
+            [PRIVATE, PUBLIC, ROTATION]
+                .iter()
+                .any(|end| self.identities().join(format!("{id}{end}")).exists())
+        };
+        let is_folder = fs::symlink_metadata(self.identities()).is_ok_and(|found| found.is_dir());
+        if !is_folder || !present().is_some_and(is_half_made) {
+            return;
+        }
+        let Ok(lock) = File::create(self.rotation_lock()) else { return };
+        if lock.try_lock().is_ok()
+            && let Some(present) = present()
+        {
+            self.forget_rotation_of(present);
+        }
+    }
+
+    /// Removes what retiring the present key has written. The key itself is in its own file. A statement stays where its new
+    /// key is known here: that rotation was completed, and the old key was put back since.
+    fn forget_rotation_of(&self, present: KeyId) {
+        let at = |end: &str| self.identities().join(format!("{present}{end}"));
+        let named = fs::read_to_string(at(ROTATION)).ok().and_then(|text| Rotation::parse(&text).ok());
+        let is_known = |id: KeyId| {
+            [PRIVATE, PUBLIC].iter().any(|end| self.identities().join(format!("{id}{end}")).exists())
+        };
+        let was_completed = named.is_some_and(|rotation| is_known(rotation.new_key().id()));
+        for end in [PRIVATE, PUBLIC].into_iter().chain((!was_completed).then_some(ROTATION)) {
+            // What cannot be removed is overwritten by the next rotation.
+            let _ = fs::remove_file(at(end));
+        }
+    }
+
+    fn retired_public(&self, id: KeyId) -> Result<Option<VerifyingKey>> {
+        let path = self.identities().join(format!("{id}{PUBLIC}"));
+        let Some(text) = read(&path)? else { return Ok(None) };
+        let key = VerifyingKey::parse(&text).map_err(|error| unusable(&path, &error))?;
+        if key.id() == id { Ok(Some(key)) } else { Err(unusable(&path, &"it is another key")) }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::read("the identity key", path, &error)),
+    }
+}
+
+fn read_private(path: &Path, text: &str, id: KeyId) -> Result<SigningKey> {
+    let key = SigningKey::from_pem(text).map_err(|error| unusable(path, &error))?;
+    if key.id() == id { Ok(key) } else { Err(unusable(path, &"it is another key")) }
+}
+
+fn unusable(path: &Path, reason: &dyn std::fmt::Display) -> Error {
+    Error::integrity(format!("the key {} is unusable: {reason}", path.display()))
+        .help("put it back from a copy: without it, what this host has signed with it cannot be verified")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn a_rotation_that_was_cut_short_is_undone() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("space"));
+        let first = home.identity().unwrap();
+        let pem = fs::read_to_string(home.identity_file()).unwrap();
+        let left = |home: &Home| fs::read_dir(home.identities()).unwrap().count();
+        home.rotate_identity(false, Timestamp(1)).unwrap();
+        // As it was just before the new key took its place.
+        fs::write(home.identity_file(), &pem).unwrap();
+        assert_eq!(left(&home), 2);
+        home.clean_up();
+        assert_eq!((left(&home), home.identity().unwrap().id()), (0, first.id()));
+        // A copy of the private key does not outlive `destroy`.
+        fs::write(home.identities().join(format!("{}.pem", first.id())), &pem).unwrap();
+        home.rotate_identity(true, Timestamp(2)).unwrap();
+        assert!(!home.identities().join(format!("{}.pem", first.id())).exists());
+        home.clean_up();
+        assert_eq!(left(&home), 2, "a rotation that was completed stays");
+        // While another process rotates, nothing is undone.
+        fs::write(home.identity_file(), &pem).unwrap();
+        let lock = File::create(home.rotation_lock()).unwrap();
+        lock.lock().unwrap();
+        home.clean_up();
+        assert_eq!(left(&home), 2);
+        drop(lock);
+        home.clean_up();
+        assert_eq!(left(&home), 0);
+    }
+
+    #[test]
+    fn an_identity_that_was_followed_stays_usable_until_it_is_destroyed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("space"));
+        let first = home.identity().unwrap();
+        let followed = home.rotate_identity(false, Timestamp(1)).unwrap();
+        assert_eq!((followed.old, followed.new), (first.id(), home.identity().unwrap().id()));
+        assert_eq!(home.signing_identity(first.id()).unwrap().unwrap().id(), first.id());
+        let statement = Rotation::parse(&fs::read_to_string(followed.statement).unwrap()).unwrap();
+        assert_eq!(*statement.old(), first.verifying_key());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let kept = home.identities().join(format!("{}.pem", first.id()));
+            assert_eq!(fs::metadata(kept).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        let second = home.identity().unwrap();
+        home.rotate_identity(true, Timestamp(2)).unwrap();
+        assert_eq!(home.signing_identity(second.id()).unwrap_err().kind(), Kind::Integrity);
+        assert_eq!(home.verifying_identity(second.id()).unwrap(), Some(second.verifying_key()));
+        assert_eq!(home.verifying_identities().unwrap().len(), 3);
+        let stranger = SigningKey::from_seed(&[3; 32]);
+        assert!(home.signing_identity(stranger.id()).unwrap().is_none());
+        assert!(home.verifying_identity(stranger.id()).unwrap().is_none());
+        // A key under the name of another one is not taken for it.
+        let public = stranger.verifying_key().to_pem().unwrap();
+        fs::write(home.identities().join(format!("{}.pub.pem", second.id())), public).unwrap();
+        assert_eq!(home.verifying_identity(second.id()).unwrap_err().kind(), Kind::Integrity);
+    }
+}

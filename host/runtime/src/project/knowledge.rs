@@ -1,0 +1,85 @@
+//! The project's knowledge, as components use it.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use graph_engine::{Hit, Knowledge, KnowledgeError};
+use graph_store::{KnowledgeStore, KnowledgeStoreError};
+
+use crate::error::Error;
+use crate::project::state::{OwnState, Standing};
+use crate::project::user_home::Home;
+
+/// The knowledge of one project, in `.ai/state/knowledge.db`. State that is not this host's is not used.
+#[derive(Debug)]
+pub(crate) struct ProjectKnowledge {
+    project: PathBuf,
+    home: Home,
+    /// Opened with the first entry that is written, or read where there is state.
+    store: OnceLock<Result<KnowledgeStore, String>>,
+}
+
+impl ProjectKnowledge {
+    /// The knowledge of the project in a folder. Its file is made with the first entry.
+    pub(crate) fn of(project: &Path, home: &Home) -> Self {
+        Self { project: project.to_path_buf(), home: home.clone(), store: OnceLock::new() }
+    }
+
+    /// The store to write to.
+    fn to_write(&self) -> Result<&KnowledgeStore, KnowledgeError> {
+        let open = || {
+            let file = OwnState::open(&self.project, &self.home)?.knowledge()?;
+            Ok(KnowledgeStore::at(&file))
+        };
+        let store = self.store.get_or_init(|| open().map_err(|error: Error| error.message().to_owned()));
+        store.as_ref().map_err(|message| KnowledgeError::Unavailable(message.clone()))
+    }
+
+    /// The store to read; `None` where the project has no state yet.
+    fn to_read(&self) -> Result<Option<&KnowledgeStore>, KnowledgeError> {
+        let absent = || match Standing::of(&self.project, &self.home) {
+            Ok(standing) => Ok(standing == Standing::Absent),
+            Err(error) => Err(KnowledgeError::Unavailable(error.message().to_owned())),
+        };
+        if self.store.get().is_none() && absent()? { Ok(None) } else { self.to_write().map(Some) }
+    }
+}
+
+fn told(error: &KnowledgeStoreError) -> KnowledgeError {
+    let message = error.to_string();
+    match error {
+        KnowledgeStoreError::NoWord => KnowledgeError::Invalid(message),
+        KnowledgeStoreError::Full { .. } => KnowledgeError::Full(message),
+        KnowledgeStoreError::Slow
+        | KnowledgeStoreError::Late
+        | KnowledgeStoreError::Altered(_)
+        | KnowledgeStoreError::Place(_)
+        | KnowledgeStoreError::Newer { .. }
+        | KnowledgeStoreError::Foreign(_)
+        | KnowledgeStoreError::Sqlite(_) => KnowledgeError::Unavailable(message),
+    }
+}
+
+impl Knowledge for ProjectKnowledge {
+    fn get(&self, key: &str) -> Result<Option<String>, KnowledgeError> {
+        match self.to_read()? {
+            Some(store) => store.get(key).map_err(|error| told(&error)),
+            None => Ok(None),
+        }
+    }
+
+    fn put(&self, key: &str, text: &str) -> Result<(), KnowledgeError> {
+        self.to_write()?.put(key, text).map_err(|error| told(&error))
+    }
+
+    fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, KnowledgeError> {
+        let Some(store) = self.to_read()? else { return Ok(Vec::new()) };
+        let hits = store.search(prefix, query, limit).map_err(|error| told(&error))?.into_iter();
+        Ok(hits.map(|(key, excerpt)| Hit { key, excerpt }).collect())
+    }
+
+    fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KnowledgeError> {
+        let Some(store) = self.to_read()? else { return Ok(Vec::new()) };
+        store.list(prefix, after, limit).map_err(|error| told(&error))
+    }
+}

@@ -1,0 +1,18 @@
+//! Projects and the user's space: where items, keys, runs and what components keep are stored.
+
+pub mod caches;
+pub mod host_identity;
+pub mod key_pairs;
+pub(crate) mod knowledge;
+pub mod paths;
+mod private_files;
+#[allow(clippy::module_inception, reason = "what it has is re-exported")]
+mod project;
+pub mod run_folder;
+pub mod state;
+pub mod stored_formats;
+pub mod stores;
+pub mod text_file;
+pub mod user_home;
+
+pub use project::{MARK, Project, check_folder, nearest, show_paths_from, shown};

@@ -1,0 +1,81 @@
+//! Projects: folders with a `.ai` folder in them, where items and the state of runs lie.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use graph_core::diagnostic::printable;
+
+use crate::error::{Error, Result};
+
+/// The folder that makes a project.
+pub const MARK: &str = ".ai";
+
+/// The nearest folder with `.ai` in it, at or above `start`.
+pub fn nearest(start: &Path) -> Option<PathBuf> {
+    start.ancestors().find(|folder| folder.join(MARK).is_dir()).map(Path::to_path_buf)
+}
+
+/// The project that keeps a run: its state, what its components keep, and the lockfile that its items are held to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    folder: PathBuf,
+}
+
+impl Project {
+    /// The project in this folder, which need not have a `.ai` folder yet.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The project around a folder: the nearest one with `.ai`, or the folder itself.
+    pub fn around(folder: PathBuf) -> Self {
+        Self { folder: nearest(&folder).unwrap_or(folder) }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// Whether a folder that is named is one.
+pub fn check_folder(folder: &Path) -> Result<()> {
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Error::usage(format!("{} is a file, a folder is needed", shown(folder)))),
+        Err(error) => Err(Error::read("the folder", Path::new(&shown(folder)), &error)),
+    }
+}
+
+/// What [`shown`] makes paths relative to.
+static SHOWN_FROM: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on messages show paths in this folder relative to it, as a command line wants them. Without this they show
+/// paths as they are. The first call counts.
+pub fn show_paths_from(folder: PathBuf) {
+    let _ = SHOWN_FROM.set(folder);
+}
+
+/// A path as messages show it.
+pub fn shown(path: &Path) -> String {
+    let relative = SHOWN_FROM.get().and_then(|folder| path.strip_prefix(folder).ok());
+    let path = relative.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
+    printable(&path.display().to_string()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_nearest_marked_folder_is_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b/c");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::create_dir(folder.path().join("a/.ai")).unwrap();
+        std::fs::write(folder.path().join("a/b/.ai"), "a file is no mark").unwrap();
+        assert_eq!(nearest(&inner), Some(folder.path().join("a")));
+        assert_eq!(nearest(&folder.path().join("a")), Some(folder.path().join("a")));
+    }
+}

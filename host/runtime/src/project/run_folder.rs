@@ -1,0 +1,285 @@
+//! A run's folder in its project, `.ai/threads/<run>`: where others leave word for the process that runs it, and where
+//! a run in the background writes its output.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use graph_core::digest::Digest;
+
+use crate::error::{Error, Result};
+use crate::project::paths::{self, FileKind};
+use graph_driver::Control;
+
+/// How often a running process looks for wishes. It is done by a thread of its own: supersteps do not pay for it.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a run that is killed may take to stop before its process ends itself.
+pub const GRACE: Duration = Duration::from_secs(3);
+
+/// A run's folder. Nothing is made before something is written there.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    project: PathBuf,
+    name: String,
+}
+
+const THREADS: &str = "threads";
+const LOG: &str = "output.log";
+
+impl Thread {
+    /// The folder of a run of a project. An id that is not a plain file name is represented by its digest.
+    pub fn of(project: &Path, run: &str) -> Self {
+        let name = match graph_core::id::RunId::parse(run) {
+            Ok(run) => run.to_string(),
+            Err(_) => Digest::of_bytes(run.as_bytes()).hex(),
+        };
+        Self { project: project.to_path_buf(), name }
+    }
+
+    /// Whether runs of a project can have such folders: asked before a run is made that needs one.
+    pub fn check(project: &Path) -> Result<()> {
+        let folder = paths::folder(project, &[THREADS])?;
+        tempfile::tempdir_in(&folder).map(drop).map_err(|error| Error::write("the folder", &folder, &error))
+    }
+
+    /// The folder itself. A link on the way, which somebody else may have left there, is an error.
+    pub fn folder(&self) -> Result<PathBuf> {
+        paths::path(&self.project, &[THREADS, &self.name], FileKind::Folder)
+    }
+
+    /// Makes the folder.
+    pub fn create(&self) -> Result<PathBuf> {
+        paths::folder(&self.project, &[THREADS, &self.name])
+    }
+
+    /// What a run in the background prints.
+    pub fn log_file(&self) -> Result<PathBuf> {
+        paths::path_to_change(&self.project, &[THREADS, &self.name, LOG])
+    }
+
+    /// The file whose appearance is the wish: `cancel`, `kill`.
+    pub fn wish_file(&self, wish: Control) -> Result<PathBuf> {
+        self.file(wish_name(wish))
+    }
+
+    fn file(&self, name: &str) -> Result<PathBuf> {
+        paths::path(&self.project, &[THREADS, &self.name, name], FileKind::File)
+    }
+
+    /// Leaves word for the process that runs the run.
+    pub fn ask(&self, wish: Control) -> Result<()> {
+        self.create()?;
+        let path = self.wish_file(wish)?;
+        paths::touch(&path).map_err(|error| Error::write("the signal file", &path, &error))
+    }
+
+    /// Takes a wish away, and the folder where nothing else is in it.
+    pub fn take_back(&self, wish: Control) {
+        self.forget(wish_name(wish));
+        self.tidy();
+    }
+
+    /// Removes everything that graph-host has put there, and the folder where nothing else is in it.
+    pub fn remove(&self) {
+        for name in [LOG, wish_name(Control::Cancel), wish_name(Control::Kill)] {
+            self.forget(name);
+        }
+        self.tidy();
+    }
+
+    /// Removes the folder where nothing is in it.
+    fn tidy(&self) {
+        // One with something in it stays, and so does one that is not there.
+        if let Ok(folder) = self.folder() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    /// What cannot be removed is in the way of the next resume at worst, which says so. Where a link leads is not looked at.
+    fn forget(&self, name: &str) {
+        if let Ok(folder) = self.folder() {
+            let _ = fs::remove_file(folder.join(name));
+        }
+    }
+
+    /// Whether there is a wish.
+    fn has(&self, wish: Control) -> bool {
+        self.wish_file(wish).is_ok_and(|file| file.exists())
+    }
+}
+
+const fn wish_name(wish: Control) -> &'static str {
+    match wish {
+        Control::Cancel => "cancel",
+        Control::Kill => "kill",
+    }
+}
+
+/// Looks for wishes while a run goes on.
+#[derive(Debug)]
+pub struct Listener {
+    thread: Thread,
+    stop: Option<mpsc::Sender<()>>,
+    looking: Option<JoinHandle<Heard>>,
+}
+
+/// What a listener has passed on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    cancel: bool,
+    kill: Option<Instant>,
+}
+
+impl Listener {
+    /// Looks for wishes from now on and passes each on once.
+    ///
+    /// `overdue` is called where a run that is to be killed has not stopped [`GRACE`] later, for whatever reason: the
+    /// caller ends its process then, so that others can take the run.
+    pub fn start(
+        thread: Thread,
+        tell: impl Fn(Control) + Send + 'static,
+        overdue: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let watched = thread.clone();
+        let looking = std::thread::Builder::new()
+            .name("graph-host-wishes".to_owned())
+            .spawn(move || look(&watched, &stopped, &tell, &overdue))?;
+        Ok(Self { thread, stop: Some(stop), looking: Some(looking) })
+    }
+
+    /// Stops looking, and takes away what has been heeded; of a run that has ended, every wish.
+    pub fn finish(mut self, ended: bool) {
+        let heard = self.stop();
+        if heard.cancel || ended {
+            self.thread.forget(wish_name(Control::Cancel));
+        }
+        if heard.kill.is_some() || ended {
+            self.thread.forget(wish_name(Control::Kill));
+        }
+        self.thread.tidy();
+    }
+
+    fn stop(&mut self) -> Heard {
+        drop(self.stop.take());
+        self.looking.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn look(
+    thread: &Thread,
+    stopped: &mpsc::Receiver<()>,
+    tell: &impl Fn(Control),
+    overdue: &impl Fn(),
+) -> Heard {
+    let mut heard = Heard::default();
+    loop {
+        if heard.kill.is_none() && thread.has(Control::Kill) {
+            heard.kill = Some(Instant::now());
+            tell(Control::Kill);
+        }
+        if !heard.cancel && thread.has(Control::Cancel) {
+            heard.cancel = true;
+            tell(Control::Cancel);
+        }
+        // Whatever keeps the run from stopping, it is not to keep others from the run.
+        if heard.kill.is_some_and(|at| at.elapsed() > GRACE) {
+            thread.forget(wish_name(Control::Kill));
+            overdue();
+            return heard;
+        }
+        if stopped.recv_timeout(PAUSE) != Err(mpsc::RecvTimeoutError::Timeout) {
+            return heard;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_wish_is_passed_on_once_and_taken_away() {
+        let project = tempfile::tempdir().unwrap();
+        let thread = Thread::of(project.path(), "r1");
+        assert_eq!(thread.wish_file(Control::Cancel).unwrap(), project.path().join(".ai/threads/r1/cancel"));
+        let (tell, told) = mpsc::channel();
+        let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap(), || {}).unwrap();
+        assert_eq!(told.recv_timeout(PAUSE * 2), Err(mpsc::RecvTimeoutError::Timeout));
+        thread.ask(Control::Cancel).unwrap();
+        assert_eq!(told.recv_timeout(PAUSE * 20), Ok(Control::Cancel));
+        assert_eq!(told.recv_timeout(PAUSE * 3), Err(mpsc::RecvTimeoutError::Timeout));
+        listener.finish(false);
+        assert!(!thread.folder().unwrap().exists());
+    }
+
+    #[test]
+    fn what_nobody_has_heeded_stays_unless_the_run_has_ended() {
+        let project = tempfile::tempdir().unwrap();
+        let thread = Thread::of(project.path(), "r1");
+        for ended in [false, true] {
+            let mut listener = Listener::start(thread.clone(), |_| {}, || {}).unwrap();
+            listener.stop();
+            thread.ask(Control::Cancel).unwrap();
+            listener.finish(ended);
+            assert_eq!(thread.wish_file(Control::Cancel).unwrap().exists(), !ended);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_neither_followed_nor_written_through() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        for name in ["cancel", "kill", "output.log"] {
+            fs::write(victim.join(name), "mine").unwrap();
+        }
+        let untouched = || {
+            ["cancel", "kill", "output.log"]
+                .iter()
+                .all(|name| fs::read(victim.join(name)).unwrap() == b"mine")
+        };
+        let project = folder.path().join("project");
+        fs::create_dir_all(project.join(".ai/threads")).unwrap();
+        // The folder of the run is a link.
+        let thread = Thread::of(&project, "r1");
+        symlink(&victim, project.join(".ai/threads/r1")).unwrap();
+        assert!(thread.create().is_err() && thread.ask(Control::Kill).is_err() && thread.log_file().is_err());
+        thread.take_back(Control::Cancel);
+        thread.remove();
+        assert!(untouched());
+        // What lies in it is one.
+        let thread = Thread::of(&project, "r2");
+        thread.create().unwrap();
+        for name in ["cancel", "kill", "output.log"] {
+            symlink(victim.join(name), project.join(".ai/threads/r2").join(name)).unwrap();
+        }
+        assert!(thread.ask(Control::Cancel).is_err() && thread.log_file().is_err());
+        thread.remove();
+        assert!(untouched() && !project.join(".ai/threads/r2").exists());
+        // All threads are.
+        fs::remove_dir_all(project.join(".ai/threads")).unwrap();
+        symlink(&victim, project.join(".ai/threads")).unwrap();
+        assert!(Thread::check(&project).is_err() && Thread::of(&project, "r3").create().is_err());
+        assert!(untouched() && fs::read_dir(&victim).unwrap().count() == 3);
+    }
+
+    #[test]
+    fn an_id_never_leads_out_of_the_folder() {
+        let folder = Thread::of(Path::new("/p"), "../../etc").folder().unwrap();
+        assert!(folder.starts_with("/p/.ai/threads"));
+        assert_eq!(folder.components().count(), 5);
+    }
+}

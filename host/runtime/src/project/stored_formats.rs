@@ -1,0 +1,212 @@
+//! Which stored files are of which version of their format, and bringing older ones up to date.
+//!
+//! Looking writes nothing: no file is made or changed, nothing is locked, and no link is followed.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use graph_core::diagnostic::Problems;
+use graph_core::format;
+use graph_core::yaml;
+use graph_registry::lock;
+use graph_store::{Format, Found};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::project::state::{self, OwnState};
+use crate::project::text_file;
+use crate::project::user_home::Home;
+use crate::project::{self, MARK};
+
+/// What is to be done about a stored file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing.
+    Current,
+    /// It is of an older version: `migrate` brings it up to date, and so does the first command that writes to it.
+    Older,
+    /// It has just been brought up to date.
+    Migrated,
+    /// A later version of this program has written it.
+    Newer,
+    /// It is not what it should be.
+    Unreadable,
+}
+
+/// A stored file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stored {
+    /// What it is.
+    pub format: &'static str,
+    /// The file, or the folder.
+    pub file: String,
+    /// The version that it is of, where that can be read.
+    pub version: Option<u64>,
+    /// The version that this program writes.
+    pub current: u64,
+    /// What is to be done.
+    pub state: State,
+    /// Why it cannot be read.
+    pub reason: Option<String>,
+    #[serde(skip)]
+    path: PathBuf,
+    /// Which store it is, if it is one.
+    #[serde(skip)]
+    kind: Option<Format>,
+}
+
+/// Everything that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The files that there are.
+    pub files: Vec<Stored>,
+}
+
+/// Looks at the stores of a project, at its lockfile, and at the trust store of the user's space.
+pub fn look(folder: &Path, home: &Home) -> Report {
+    let at = folder.join(MARK).join("state");
+    let found = [
+        store("runs", Format::Runs, &at.join("runs.db"), state::database(folder)),
+        store("knowledge", Format::Knowledge, &at.join("knowledge.db"), state::knowledge(folder)),
+        store("files", Format::Files, &at.join("files"), state::files(folder)),
+        text("lockfile", &folder.join(lock::FILE), version_of_yaml),
+        text("trust_store", &home.trust_file(), version_of_yaml),
+        text("trust_log", &home.root().join("trust.log"), version_of_lines),
+    ];
+    Report { files: found.into_iter().flatten().collect() }
+}
+
+/// Brings what is older up to date, if it is this host's.
+pub fn migrate(report: &mut Report, project: &Path, home: &Home) -> Result<()> {
+    for stored in report.files.iter_mut().filter(|stored| stored.state == State::Older) {
+        OwnState::open(project, home)?;
+        if let Some(kind) = stored.kind {
+            kind.bring_up_to_date(&stored.path)?;
+        }
+        (stored.state, stored.version) = (State::Migrated, Some(stored.current));
+    }
+    Ok(())
+}
+
+impl Report {
+    /// Whether a file is in one of these states.
+    pub fn has(&self, states: &[State]) -> bool {
+        self.files.iter().any(|stored| states.contains(&stored.state))
+    }
+}
+
+fn store(format: &'static str, kind: Format, path: &Path, checked: Result<PathBuf>) -> Option<Stored> {
+    // What lies elsewhere is not the project's, and must not be written to for it.
+    if let Err(error) = checked {
+        return Some(Stored::unreadable(format, path, kind.current(), error.message().to_owned()));
+    }
+    let found = kind.look(path).unwrap_or_else(|error| Found::Other(error.to_string()));
+    let current = kind.current();
+    match found {
+        Found::Nothing => None,
+        Found::Version(version) => {
+            Some(Stored { kind: Some(kind), ..Stored::of(format, path, version, current) })
+        }
+        Found::Other(reason) => Some(Stored::unreadable(format, path, current, reason)),
+    }
+}
+
+fn text(format: &'static str, path: &Path, version: fn(&str) -> Result<u64, String>) -> Option<Stored> {
+    let kind = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        Err(error) => return Some(Stored::unreadable(format, path, format::CURRENT, error.to_string())),
+    };
+    // A link to a file is followed by what reads these files: a user may keep them elsewhere.
+    let read = if kind.is_dir() {
+        Err("it is a folder".to_owned())
+    } else {
+        let text =
+            text_file::read(path).map_err(|error| Error::read("the file", path, &error).message().to_owned());
+        text.and_then(|text| version(&text))
+    };
+    Some(match read {
+        Ok(version) => Stored::of(format, path, version, format::CURRENT),
+        Err(reason) => Stored::unreadable(format, path, format::CURRENT, reason),
+    })
+}
+
+/// The `version` of a document; 1 where it states none.
+fn version_of_yaml(text: &str) -> Result<u64, String> {
+    let problems = Problems::new();
+    let root = yaml::parse(text, &problems).filter(|_| !problems.has_errors());
+    let root = root.as_ref().and_then(yaml::Node::as_mapping).ok_or("it is not a YAML mapping")?;
+    match root.get("version") {
+        None => Ok(1),
+        Some(node) => node
+            .as_u64()
+            .filter(|version| *version > 0)
+            .ok_or_else(|| "its `version` is not a number from 1".to_owned()),
+    }
+}
+
+/// The latest version among lines of JSON. A last line without its end was never written whole.
+fn version_of_lines(text: &str) -> Result<u64, String> {
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    let mut latest = format::CURRENT;
+    for (line, number) in text[..whole].lines().zip(1..) {
+        if let Some(newer) = format::newer(line, format::CURRENT) {
+            latest = latest.max(newer.found);
+        } else if !line.starts_with('{') {
+            return Err(format!("line {number} is not JSON"));
+        }
+    }
+    Ok(latest)
+}
+
+impl Stored {
+    fn of(format: &'static str, path: &Path, version: u64, current: u64) -> Self {
+        let state = match version.cmp(&current) {
+            std::cmp::Ordering::Less => State::Older,
+            std::cmp::Ordering::Equal => State::Current,
+            std::cmp::Ordering::Greater => State::Newer,
+        };
+        let (file, path) = (project::shown(path), path.to_path_buf());
+        Self { format, file, version: Some(version), current, state, reason: None, path, kind: None }
+    }
+
+    fn unreadable(format: &'static str, path: &Path, current: u64, reason: String) -> Self {
+        let (file, path) = (project::shown(path), path.to_path_buf());
+        let (state, reason) = (State::Unreadable, Some(reason));
+        Self { format, file, version: None, current, state, reason, path, kind: None }
+    }
+
+    /// What is to be done, in a sentence.
+    pub fn sentence(&self) -> String {
+        let version = self.version.unwrap_or_default();
+        match self.state {
+            State::Current => format!("version {version}"),
+            State::Older => format!("version {version}, to be migrated to version {}", self.current),
+            State::Migrated => format!("migrated to version {version}"),
+            State::Newer => format!(
+                "version {version}, and this program reads versions up to {}: use a newer graph-host",
+                self.current
+            ),
+            State::Unreadable => self.reason.clone().unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_a_text_is_read_or_it_is_said_why_not() {
+        assert_eq!(version_of_yaml("keys: []\n"), Ok(1));
+        assert_eq!(version_of_yaml("version: 7\nkeys: []\n"), Ok(7));
+        for text in ["", "- 1\n", "version: x\n", "version: 0\n", "a: [\n"] {
+            assert!(version_of_yaml(text).is_err(), "{text}");
+        }
+        assert_eq!(version_of_lines("{\"entry\":{}}\n{\"version\":3}\n{\"version\":2}\n"), Ok(3));
+        assert_eq!(version_of_lines("{\"entry\":{}}\n{\"version\":3"), Ok(1), "cut short");
+        assert!(version_of_lines("keys: []\n").is_err());
+    }
+}

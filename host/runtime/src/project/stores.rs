@@ -1,0 +1,195 @@
+//! The stores of a project: a database, and a folder of files. A run lies in the one that it was begun in.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::time::Timestamp;
+use graph_store::{
+    CheckpointStore, FileStore, Listed, MemoryStore, ResolveError, RunFilter, RunRow, StorageError,
+};
+
+use crate::error::{Error, Result};
+use crate::history::run_knowledge_item::Projection;
+use crate::host::Host;
+use crate::notice::Notice;
+use crate::project::state::{self, OwnState};
+use crate::project::user_home::Home;
+use crate::run::restore;
+
+/// Where a run is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoreKind {
+    /// In the project's database, .ai/state/runs.db
+    #[default]
+    Sqlite,
+    /// As files in .ai/state/files, and as knowledge that graphs can load
+    File,
+    /// Nowhere: it is gone when it ends
+    Memory,
+}
+
+/// Whether a project has runs in any store.
+pub fn any(project: &Path) -> Result<bool> {
+    Ok(state::database(project)?.exists() || FileStore::at(&state::files(project)?).exists())
+}
+
+/// A store for a run that begins or goes on.
+pub fn open(project: &Path, kind: StoreKind, host: &Host) -> Result<Arc<dyn CheckpointStore>> {
+    Ok(match kind {
+        StoreKind::Sqlite => restore::open(&OwnState::open(project, &host.home)?)?,
+        StoreKind::Memory => Arc::new(MemoryStore::new()),
+        StoreKind::File => {
+            let files = OwnState::open(project, &host.home)?.files()?;
+            let projection = Projection::new(project, host.home.identity()?);
+            let notices = Arc::clone(&host.notices);
+            let store = FileStore::at(&files).notifying(Arc::new(move |store, run| {
+                if let Err(error) = projection.write(store, run) {
+                    notices.notice(Notice::RunItemOutdated { run, error: &error });
+                }
+            }));
+            Arc::new(store)
+        }
+    })
+}
+
+/// The stores of a project, to look at.
+#[derive(Clone, Debug)]
+pub struct Stores {
+    stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)>,
+}
+
+impl Stores {
+    /// Those that are there; none at all is an error. A database of an older version is brought up to date where it is this
+    /// host's, and refused where it is not: only its owner writes it.
+    pub fn to_read(project: &Path, home: &Home) -> Result<Self> {
+        let mut stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)> = Vec::new();
+        let files = FileStore::at(&state::files(project)?);
+        // Where there is neither, the error is that of the database.
+        if state::database(project)?.exists() || !files.exists() {
+            stores.push((StoreKind::Sqlite, restore::open_to_read(project, home)?));
+        }
+        if files.exists() {
+            files.check()?;
+            stores.push((StoreKind::File, Arc::new(files)));
+        }
+        Ok(Self { stores })
+    }
+
+    /// The store that has the run that a person names, and its row without its result and its error.
+    pub fn find(&self, name: &str) -> Result<(StoreKind, Arc<dyn CheckpointStore>, RunRow)> {
+        let mut found: Vec<(StoreKind, &Arc<dyn CheckpointStore>, RunRow)> = Vec::new();
+        let mut refused = None;
+        for (kind, store) in &self.stores {
+            match store.resolve(name) {
+                Ok(run) => {
+                    if let Some(row) = store.listed_run(&run)? {
+                        found.push((*kind, store, row));
+                    }
+                }
+                Err(error @ (ResolveError::NotFound { .. } | ResolveError::NoRuns)) => {
+                    refused.get_or_insert(Error::from(error));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if name == "@last" {
+            found.sort_by_key(|(_, _, row)| std::cmp::Reverse(row.created_at));
+        } else if found.iter().any(|(_, _, row)| row.run_id == name) {
+            found.retain(|(_, _, row)| row.run_id == name);
+        } else if let [(_, _, one), (_, _, other), ..] = found.as_slice() {
+            let candidates = vec![one.run_id.clone(), other.run_id.clone()];
+            return Err(ResolveError::Ambiguous { name: name.to_owned(), candidates, more: false }.into());
+        }
+        match found.into_iter().next() {
+            Some((kind, store, row)) => Ok((kind, Arc::clone(store), row)),
+            None => Err(refused.unwrap_or_else(|| Error::not_found(format!("there is no run {name}")))),
+        }
+    }
+
+    /// Goes through the rows of runs with the stores that they lie in, the newest first, without their results and errors.
+    /// They are read page by page. Where some cannot be read, that is the error, once all others were visited.
+    pub fn each(
+        &self,
+        filter: &RunFilter,
+        visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<()> {
+        match self.each_readable(filter, visit)?.into_iter().next() {
+            Some(refused) => Err(refused.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, and gives what was found in place of rows.
+    pub fn each_readable(
+        &self,
+        filter: &RunFilter,
+        visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<Vec<StorageError>> {
+        let mut pages = Vec::new();
+        for (_, store) in &self.stores {
+            let (page, refused) = (VecDeque::new(), Vec::new());
+            pages.push(Pages { store: &**store, filter: filter.clone(), page, refused });
+        }
+        Self::visit_pages(filter, &mut pages, visit)?;
+        Ok(pages.into_iter().flat_map(|pages| pages.refused).collect())
+    }
+
+    fn visit_pages(
+        filter: &RunFilter,
+        pages: &mut [Pages<'_>],
+        mut visit: impl FnMut(&dyn CheckpointStore, RunRow) -> Result<()>,
+    ) -> Result<()> {
+        for _ in 0..filter.limit.unwrap_or(usize::MAX) {
+            // Each store has an order of its own: between them the clock decides.
+            let mut newest: Option<(usize, Timestamp)> = None;
+            for (number, pages) in pages.iter_mut().enumerate() {
+                if let Some(created) = pages.created()?
+                    && newest.is_none_or(|(_, newest)| created > newest)
+                {
+                    newest = Some((number, created));
+                }
+            }
+            let Some((number, _)) = newest else { return Ok(()) };
+            let pages = &mut pages[number];
+            if let Some(row) = pages.page.pop_front() {
+                visit(pages.store, row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows that are read at a time.
+const PAGE: usize = 256;
+
+/// The rows of a store, page by page.
+struct Pages<'s> {
+    store: &'s dyn CheckpointStore,
+    filter: RunFilter,
+    page: VecDeque<RunRow>,
+    /// What was found in place of rows.
+    refused: Vec<StorageError>,
+}
+
+impl Pages<'_> {
+    /// When the next run was created; `None` at the end.
+    fn created(&mut self) -> Result<Option<Timestamp>> {
+        if self.page.is_empty() {
+            let limit = self.filter.limit.map_or(PAGE, |limit| limit.min(PAGE));
+            let listed = self.store.list(&RunFilter { limit: Some(limit), ..self.filter.clone() })?;
+            self.page = listed.rows.into();
+            // The next page begins after a row that can be read, and so may come upon the same ones again.
+            for refused in listed.refused {
+                if self.refused.len() < Listed::MOST_REFUSED && !self.refused.contains(&refused) {
+                    self.refused.push(refused);
+                }
+            }
+            match self.page.back() {
+                Some(last) => self.filter.before = Some(last.run_id.clone()),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.page.front().map(|row| row.created_at))
+    }
+}

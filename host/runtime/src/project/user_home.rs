@@ -1,0 +1,230 @@
+//! The user's space: keys, trusted keys, this host's identity, items, and the cache of compiled components.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+use graph_core::trust::SigningKey;
+
+use crate::error::{Error, Result};
+use crate::project::key_pairs::Pairs;
+use crate::project::private_files;
+
+/// Moves the user's space, cache and all, into one folder.
+pub const HOME_VARIABLE: &str = "GRAPH_HOST_HOME";
+
+/// Where the user's things lie. Nothing is made before something is written there.
+#[derive(Clone, Debug)]
+pub struct Home {
+    root: PathBuf,
+    cache: PathBuf,
+}
+
+impl Home {
+    /// `$GRAPH_HOST_HOME`, or the platform's folder for application data.
+    pub fn find() -> Result<Self> {
+        if let Some(root) = std::env::var_os(HOME_VARIABLE).filter(|root| !root.is_empty()) {
+            let root = std::path::absolute(PathBuf::from(root))
+                .map_err(|error| Error::usage(format!("{HOME_VARIABLE} is not a usable path: {error}")))?;
+            return Ok(Self::at(root));
+        }
+        let base = etcetera::choose_base_strategy().map_err(|error| {
+            Error::usage(format!("there is no home folder for keys and trust: {error}"))
+                .help(format!("set {HOME_VARIABLE} to a folder of your own"))
+        })?;
+        Ok(Self { root: base.data_dir().join("graph-host"), cache: base.cache_dir().join("graph-host") })
+    }
+
+    /// Everything in one folder.
+    pub fn at(root: PathBuf) -> Self {
+        Self { cache: root.join("cache"), root }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `keys/`: key pairs made by `keys generate`.
+    pub fn keys(&self) -> PathBuf {
+        self.root.join("keys")
+    }
+
+    /// `trust.yaml`: the keys that this user trusts.
+    pub fn trust_file(&self) -> PathBuf {
+        self.root.join("trust.yaml")
+    }
+
+    /// The folder of compiled components.
+    pub fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    /// `pulled/`: items that commands have named by a reference, in a folder for each digest.
+    pub fn fetched(&self) -> PathBuf {
+        self.root.join("pulled")
+    }
+
+    /// `installed/`: items that came from elsewhere, with a folder for each type as in `.ai`.
+    pub fn installed(&self) -> PathBuf {
+        self.root.join("installed")
+    }
+
+    /// `identity.pem`: the key with which this host signs checkpoints.
+    pub fn identity_file(&self) -> PathBuf {
+        self.root.join("identity.pem")
+    }
+
+    /// This host's identity key, made at first use. Two processes that make it at one time agree on one.
+    pub fn identity(&self) -> Result<SigningKey> {
+        let path = self.identity_file();
+        match fs::read_to_string(&path) {
+            Ok(text) => read_identity(&path, &text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_identity(&path),
+            Err(error) => Err(Error::read("the host's identity key", &path, &error)),
+        }
+    }
+
+    /// Puts in order what killed processes have left here: temporary files, which may hold private keys, rotations of this
+    /// host's key that were not completed, and key pairs without their public half. Nothing is done for a space that does not
+    /// exist, and what cannot be put in order now is left for the next command.
+    pub fn clean_up(&self) {
+        for folder in [self.root(), &self.keys(), &self.identities()] {
+            private_files::remove_leftovers(folder);
+        }
+        self.undo_half_rotation();
+        Pairs::of(self).restore_public_halves();
+    }
+
+    fn make_identity(&self, path: &Path) -> Result<SigningKey> {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| {
+            Error::storage(format!("the system gives no random bytes for a key: {error}"))
+        })?;
+        let key = SigningKey::from_seed(&seed);
+        let pem = key.to_pem().map_err(|error| Error::storage(error.to_string()))?;
+        create_private_folder(&self.root)?;
+        match write_new_private(path, pem.as_bytes()) {
+            Ok(true) => Ok(key),
+            Ok(false) => {
+                let text = fs::read_to_string(path)
+                    .map_err(|error| Error::read("the host's identity key", path, &error))?;
+                read_identity(path, &text)
+            }
+            Err(error) => Err(Error::write("the host's identity key", path, &error)),
+        }
+    }
+}
+
+fn read_identity(path: &Path, text: &str) -> Result<SigningKey> {
+    SigningKey::from_pem(text).map_err(|error| {
+        Error::integrity(format!("the host's identity key {} is unusable: {error}", path.display())).help(
+            "put the key back from a copy; a new one (move the file away) cannot go on with runs signed by the old one",
+        )
+    })
+}
+
+/// Makes a folder that only its owner may enter, with the folders above it.
+pub fn create_private_folder(path: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path).map_err(|error| Error::write("the folder", path, &error))
+}
+
+/// Writes a file that only its owner may read, unless there is one: `false` then. It appears whole or not at all.
+pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let is_new = private_files::write_new(path, bytes)?;
+    if is_new {
+        sync_folder(path)?;
+    }
+    Ok(is_new)
+}
+
+/// Whether a path leads to what takes bytes one after the other, such as a pipe, a terminal or `/dev/null`. Bytes are
+/// written to it; a file must not take its place, as root could have it.
+pub fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Writes a file, in place of one that may be there. It appears whole or not at all. `private`: only its owner may
+/// read it.
+pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> {
+    if is_stream(path) {
+        return fs::File::options().write(true).open(path)?.write_all(bytes);
+    }
+    let file = private_files::write_temp(path, bytes)?;
+    #[cfg(unix)]
+    if !private {
+        use std::os::unix::fs::PermissionsExt as _;
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+    }
+    #[cfg(not(unix))]
+    let _ = private;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_folder(path)
+}
+
+/// Presses the name of a file into the disk.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    match fs::File::open(private_files::folder_of(path)) {
+        Ok(folder) => folder.sync_all(),
+        // Some systems do not open folders; the file itself is on the disk.
+        Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_identity_is_made_once_and_kept_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("space"));
+        let key = home.identity().unwrap();
+        assert_eq!(home.identity().unwrap().id(), key.id());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(&home.identity_file()), 0o600);
+            assert_eq!(mode(home.root()), 0o700);
+        }
+        fs::write(home.identity_file(), "not a key").unwrap();
+        let error = home.identity().unwrap_err();
+        assert_eq!(error.kind(), crate::error::Kind::Integrity);
+    }
+
+    #[test]
+    fn a_new_private_file_never_replaces_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        assert!(write_new_private(&path, b"1").unwrap());
+        assert!(!write_new_private(&path, b"2").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"1");
+        write_atomic(&path, b"3", false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"3");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_file_takes_the_place_of_a_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read(path).unwrap()
+        });
+        write_atomic(&path, b"1", false).unwrap();
+        assert_eq!(reader.join().unwrap(), b"1");
+        assert!(is_stream(&path));
+    }
+}

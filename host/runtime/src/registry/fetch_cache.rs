@@ -1,0 +1,129 @@
+//! Items that a command names by a reference: brought once for each digest, kept in the user's space, and looked at or run
+//! from there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use graph_core::trust::TrustStore;
+use graph_registry::lock::Allowed;
+use graph_registry::pull::fetch_manifest;
+use graph_registry::reference::Reference;
+
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::items::installed::{self, install, mark};
+use crate::items::lock_file::LockFile;
+use crate::project::text_file;
+use crate::project::user_home::{create_private_folder, write_atomic};
+use crate::project::{MARK, Project};
+use crate::registry::pull::{Network, Puller, reference};
+use crate::run::start::Sources;
+use crate::trust::trusted_keys;
+
+/// The file that says which item a folder is of: its path from there.
+pub(crate) const ITEM: &str = "item";
+/// How the name of a folder begins that is being made or removed.
+pub(crate) const UNFINISHED: &str = ".fetch-";
+
+/// An item that was brought.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Its file.
+    pub file: PathBuf,
+    /// The folder of items that it and what came along with it lie in.
+    pub items: PathBuf,
+}
+
+/// What a command's word names: where it is a reference, the file of what it stands for, with the folder of what came along
+/// with it first among the sources.
+pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
+    if !Reference::is_meant(word) {
+        return Ok(word.to_owned());
+    }
+    let store = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
+    let fetched = fetch(&reference(word)?, &store, project, host)?;
+    sources.items.insert(0, fetched.items);
+    text(&fetched.file)
+}
+
+/// As [`named`], for commands that look at one file.
+pub fn named_file(word: &str, project: &Project, host: &Host) -> Result<String> {
+    named(word, &mut Sources::default(), project, host)
+}
+
+fn text(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Error::usage(format!("the path {} is not text in UTF-8", path.display()))
+            .help("set GRAPH_HOST_HOME to a folder whose name is")
+    })
+}
+
+/// Brings what a reference stands for now, unless it is there already.
+pub fn fetch(wanted: &Reference, trust: &TrustStore, project: &Project, host: &Host) -> Result<Fetched> {
+    let puller = Puller { options: Network::default().options(), trust };
+    if !wanted.names_one() {
+        return Err(Error::usage(format!("{wanted} names no artifact"))
+            .help("add a tag or a digest: `:1.0.0`, `@sha256:…`"));
+    }
+    let digest = match wanted.digest {
+        Some(digest) => digest,
+        None => fetch_manifest(&*puller.open(wanted)?, wanted)?.digest,
+    };
+    let all_pulled = host.home.fetched();
+    let folder = all_pulled.join(digest.hex());
+    if let Some(there) = kept(&folder)? {
+        return Ok(there);
+    }
+    let mut all = puller.with_items(&wanted.pinned(digest))?;
+    let lock = LockFile::open(project.folder())?;
+    for one in &mut all {
+        one.reference.digest = None;
+        if let Some(held) = lock.get(one.pulled.kind.item_type(), &one.pulled.id) {
+            one.follows(&held, "locked", Allowed::default())?;
+        }
+    }
+    create_private_folder(&all_pulled)?;
+    let failed = |error: &std::io::Error| Error::write("the folder", &folder, error);
+    // Made beside its place and moved there, so that what is there is whole.
+    let made = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempdir_in(&all_pulled)
+        .map_err(|error| failed(&error))?;
+    mark(made.path())?;
+    let items = made.path().join(MARK);
+    let mut first = None;
+    for one in &all {
+        let placed = install(&items, &one.pulled, &one.reference)?;
+        first.get_or_insert(placed.path);
+    }
+    let file = first.as_deref().and_then(|path| path.strip_prefix(made.path()).ok()).unwrap_or(Path::new(""));
+    write_atomic(&made.path().join(ITEM), text(file)?.as_bytes(), false).map_err(|error| failed(&error))?;
+    match fs::rename(made.path(), &folder) {
+        Ok(()) => {
+            let _ = made.keep();
+        }
+        // Another process was faster.
+        Err(_) if folder.is_dir() => {}
+        Err(error) => return Err(failed(&error)),
+    }
+    kept(&folder)?.ok_or_else(|| Error::storage(format!("{} is gone again", folder.display())))
+}
+
+/// What lies in the folder of a digest.
+fn kept(folder: &Path) -> Result<Option<Fetched>> {
+    let path = folder.join(ITEM);
+    let item = match text_file::read(&path) {
+        Ok(item) => item,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::read("what was fetched", &path, &error)),
+    };
+    let file = folder.join(item.trim());
+    if !file.is_file() || !installed::is_pulled(&file) {
+        return Err(Error::integrity(format!("what was fetched into {} is not whole", folder.display()))
+            .help("delete that folder: it is fetched again"));
+    }
+    // What was used last stays longest. A time that cannot be noted is one that counts as older.
+    let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+    Ok(Some(Fetched { file, items: folder.join(MARK) }))
+}

@@ -1,0 +1,401 @@
+//! What is published: an item that a file or an id names, checked as if it were to run, with what it brings along.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use graph_core::document;
+use graph_core::graph::{Action, Graph, ItemType};
+use graph_core::hook::HookAction;
+use graph_core::time::Timestamp;
+use graph_core::trust::{
+    EnvelopeClaims, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
+};
+use graph_registry::artifact::{
+    self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, Use,
+};
+use graph_registry::publish::{Published, publish};
+use graph_registry::reference::Reference;
+use serde_json::Value;
+
+use crate::error::Kind as ErrorKind;
+use crate::error::{Error, Result};
+use crate::host::now;
+use crate::items::graph_file::wrongly_signed;
+use crate::items::locate::{
+    self, FindError, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file,
+};
+use crate::project;
+use crate::registry::pull::Puller;
+use crate::trust::signing::Target;
+use graph_core::diagnostic::printable;
+
+/// Sets the time that artifacts say they were created at, in seconds since 1970.
+pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
+
+/// An item that may be published: its signature counts here.
+#[derive(Debug)]
+pub struct Ready {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its version.
+    pub version: String,
+    description: Option<String>,
+    /// When it was signed, where it says so.
+    signed: Option<Timestamp>,
+    body: Body,
+    /// What its nodes name, of a graph.
+    names: BTreeSet<(ItemType, String)>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Component { component: Box<VerifiedComponent>, envelope: String },
+    Text { text: String, extension: String },
+}
+
+/// What was published.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its version.
+    pub version: String,
+    /// Where it is.
+    pub reference: Reference,
+    /// What came of it.
+    pub published: Published,
+}
+
+/// What is said on the command line about an item.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Said<'s> {
+    /// Its id, where its file does not say it.
+    pub id: Option<&'s str>,
+    /// Its version, where it does not say it.
+    pub version: Option<&'s str>,
+}
+
+/// Finds and checks what is published.
+#[derive(Debug)]
+pub struct Publisher<'p> {
+    /// Where items are looked for.
+    pub places: &'p Places,
+    /// Whose signatures count.
+    pub trust: &'p TrustStore,
+    /// Takes it there.
+    pub puller: &'p Puller<'p>,
+    /// Whether a version that is there may be replaced.
+    pub force: bool,
+    /// The time of [`EPOCH_VARIABLE`].
+    pub epoch: Option<Timestamp>,
+}
+
+/// The time of [`EPOCH_VARIABLE`], if it is set.
+pub fn epoch() -> Result<Option<Timestamp>> {
+    let Some(text) = std::env::var_os(EPOCH_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let seconds = text.to_str().and_then(|text| text.parse::<u64>().ok());
+    let millis = seconds.and_then(|seconds| seconds.checked_mul(1000));
+    match millis.filter(|millis| *millis < 253_402_300_800_000) {
+        Some(millis) => Ok(Some(Timestamp(millis))),
+        None => Err(Error::usage(format!(
+            "{EPOCH_VARIABLE} is `{}`, which is no number of seconds since 1970",
+            printable(&text.to_string_lossy())
+        ))),
+    }
+}
+
+impl Publisher<'_> {
+    /// Finds an item by its file or id, and checks its signature.
+    pub fn find(&self, name: &str, said: Said<'_>) -> Result<Ready> {
+        let path = Path::new(name);
+        if path.is_file() || path.extension().is_some() {
+            return self.file(path, said);
+        }
+        let is_missing =
+            |found: &Result<Ready>| found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        let tool = self.item(ItemType::Tool, name, said);
+        if !is_missing(&tool) {
+            return tool;
+        }
+        let texts = [ItemType::Knowledge, ItemType::Directive];
+        let text = texts.into_iter().map(|item_type| self.item(item_type, name, said));
+        text.into_iter().find(|found| !is_missing(found)).unwrap_or(tool)
+    }
+
+    fn item(&self, item_type: ItemType, id: &str, said: Said<'_>) -> Result<Ready> {
+        let missing = |error: FindError| {
+            Error::not_found(error.to_string())
+                .help("name its file, or the folder it lies in with --items DIR")
+        };
+        let id_alone = id.split_once('@').map_or(id, |(id, _)| id);
+        let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
+        if item_type == ItemType::Tool {
+            return match self.places.find(id).map_err(missing)? {
+                Found::Component { file, .. } => self.component(&file.path, said),
+                Found::Graph { file } => self.text(Kind::Graph, &file.path, said),
+            };
+        }
+        let kind = if item_type == ItemType::Knowledge { Kind::Knowledge } else { Kind::Directive };
+        self.text(kind, &self.places.file(item_type, id).map_err(missing)?.path, said)
+    }
+
+    fn file(&self, path: &Path, said: Said<'_>) -> Result<Ready> {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) {
+            return self.component(path, said);
+        }
+        let kind = match type_of_file(path, || crate::project::text_file::read(path).ok()) {
+            ItemType::Tool => Kind::Graph,
+            ItemType::Knowledge => Kind::Knowledge,
+            ItemType::Directive => Kind::Directive,
+        };
+        self.text(kind, path, said)
+    }
+
+    fn component(&self, path: &Path, said: Said<'_>) -> Result<Ready> {
+        let bytes = locate::read_component(path)?;
+        if bytes.len() as u64 > MOST_COMPONENT {
+            return Err(too_large(path, MOST_COMPONENT));
+        }
+        let envelope = Target::read_envelope(&envelope_path(path))?;
+        let claimed = envelope.as_deref().and_then(|text| EnvelopeClaims::read(text).ok());
+        let id = match (said.id.map(str::to_owned).or_else(|| Target::id_of_path(path)), claimed) {
+            (Some(id), _) => id,
+            (None, Some(claims)) => claims.statement.predicate.id,
+            (None, None) => id_of_file(path),
+        };
+        let item = said.version.map_or_else(|| id.clone(), |version| format!("{id}@{version}"));
+        let component = VerifiedComponent::verify(bytes, envelope.as_deref(), self.trust, &item, now())
+            .map_err(|error| match error {
+                VerifyError::Unsigned { .. } => not_signed(path),
+                error => locate::refused(&error),
+            })?;
+        let (Some(version), Some(envelope)) = (component.version().map(str::to_owned), envelope) else {
+            return Err(not_signed(path));
+        };
+        let summary = component.statement().map(|statement| statement.predicate.description.summary.clone());
+        Ok(Ready {
+            id: component.id().to_owned(),
+            kind: Kind::Component,
+            version,
+            description: summary,
+            signed: None,
+            body: Body::Component { component: Box::new(component), envelope },
+            names: BTreeSet::new(),
+        })
+    }
+
+    fn text(&self, kind: Kind, path: &Path, said: Said<'_>) -> Result<Ready> {
+        let text = crate::project::text_file::read_as("the item", path)?;
+        if text.len() as u64 > MOST_TEXT {
+            return Err(too_large(path, MOST_TEXT));
+        }
+        let id = match (said.id, kind) {
+            (Some(id), _) => id.to_owned(),
+            (None, Kind::Graph) => id_of_graph(path),
+            (None, _) => Target::id_of_path(path).unwrap_or_else(|| id_of_file(path)),
+        };
+        let text_kind = TextKind::from(kind.item_type());
+        let signed = match verify_text(text_kind, &id, &text, self.trust, now()) {
+            TextStanding::Signed { time, .. } => time,
+            TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, &refusal)),
+            TextStanding::Unsigned | TextStanding::Legacy { .. } => return Err(not_signed(path)),
+        };
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("yaml");
+        let own = artifact::read_text(kind, &id, extension, &text)?;
+        let version = match (said.version, own.version) {
+            (Some(said), Some(own)) if said != own => {
+                return Err(Error::usage(format!(
+                    "{} says that it is version {own}, not {said}",
+                    project::shown(path)
+                )));
+            }
+            (Some(version), _) if !artifact::is_version(version) => {
+                return Err(Error::usage(format!("`{}` is not a version like 1.2.3", printable(version))));
+            }
+            (Some(version), _) => version.to_owned(),
+            (None, Some(own)) => own,
+            (None, None) => {
+                return Err(Error::usage(format!("{} does not say its version", project::shown(path)))
+                    .help("give it a `version` like 1.2.3 and sign it again, or say it: --version 1.2.3"));
+            }
+        };
+        let names = if kind == Kind::Graph {
+            named(&document::load(&project::shown(path), &text, &id)?.graph)
+        } else {
+            BTreeSet::new()
+        };
+        let body = Body::Text { text, extension: extension.to_owned() };
+        Ok(Ready { id, kind, version, description: own.description, signed: Some(signed), body, names })
+    }
+
+    /// Publishes an item: at a reference that names one artifact, or else below it.
+    pub fn publish(&self, ready: &Ready, at: &Reference) -> Result<Outcome> {
+        self.publish_with(ready, Vec::new(), at)
+    }
+
+    /// Publishes a graph and what it names, each thing once and after what it needs. All of it is checked first.
+    pub fn publish_all(&self, ready: Ready, base: &Reference) -> Result<Vec<Outcome>> {
+        let mut found = BTreeMap::new();
+        let mut order = Vec::new();
+        self.gather(ready, &mut found, &mut order, &mut Vec::new())?;
+        if order.len() > MOST_USES {
+            let reason = format!("{} items would come along, {MOST_USES} at most may", order.len() - 1);
+            return Err(Error::usage(reason));
+        }
+        let mut published: BTreeMap<(ItemType, String), Outcome> = BTreeMap::new();
+        let mut outcomes = Vec::new();
+        for key in order {
+            let Some(ready) = found.get(&key) else { continue };
+            let mut uses: Vec<Use> = below(&key, &found)
+                .iter()
+                .filter_map(|key| published.get(key))
+                .map(|outcome| Use {
+                    id: outcome.id.clone(),
+                    kind: outcome.kind,
+                    version: outcome.version.clone(),
+                    manifest: outcome.published.manifest,
+                })
+                .collect();
+            uses.sort();
+            let outcome = self.publish_with(ready, uses, base)?;
+            outcomes.push(outcome.clone());
+            published.insert(key, outcome);
+        }
+        Ok(outcomes)
+    }
+
+    /// Finds everything that an item names, what is needed before what needs it.
+    fn gather(
+        &self,
+        ready: Ready,
+        found: &mut BTreeMap<(ItemType, String), Ready>,
+        order: &mut Vec<(ItemType, String)>,
+        above: &mut Vec<(ItemType, String)>,
+    ) -> Result<()> {
+        let key = (ready.kind.item_type(), ready.id.clone());
+        above.push(key.clone());
+        for (item_type, id) in ready.names.clone() {
+            let named = (item_type, id.split_once('@').map_or(id.clone(), |(id, _)| id.to_owned()));
+            if above.contains(&named) {
+                let chain: Vec<_> = above.iter().chain([&named]).map(|(_, id)| format!("`{id}`")).collect();
+                return Err(Error::usage(format!(
+                    "graphs that lead back to themselves are not published with what they use: {}",
+                    chain.join(" → ")
+                ))
+                .help("publish them one by one"));
+            }
+            if !found.contains_key(&named) {
+                let item = self.item(item_type, &id, Said::default())?;
+                self.gather(item, found, order, above)?;
+            }
+        }
+        above.pop();
+        order.push(key.clone());
+        found.insert(key, ready);
+        Ok(())
+    }
+
+    fn publish_with(&self, ready: &Ready, uses: Vec<Use>, at: &Reference) -> Result<Outcome> {
+        let reference = if at.tag.is_some() {
+            at.clone()
+        } else {
+            at.below(&ready.id, &ready.version).map_err(|error| {
+                Error::usage(error.to_string()).help("name the whole reference: oci://host/repository:tag")
+            })?
+        };
+        let Some(tag) = reference.tag.as_deref().filter(|_| reference.digest.is_none()) else {
+            return Err(Error::usage(format!("{reference} has a digest: what is published gets its own")));
+        };
+        let tagged = graph_registry::reference::version_of_tag(tag);
+        if tagged.is_some_and(|tagged| tagged != ready.version.replace('+', "_")) {
+            return Err(Error::usage(format!(
+                "the tag of {reference} is a version, and `{}` is version {}",
+                ready.id, ready.version
+            )));
+        }
+        let (artifact, signature) = self.artifacts(ready, uses)?;
+        let transport = self.puller.open(&reference)?;
+        let published = publish(&*transport, &artifact, signature.as_ref(), tag, self.force)?;
+        let (id, kind, version) = (ready.id.clone(), ready.kind, ready.version.clone());
+        Ok(Outcome { id, kind, version, reference, published })
+    }
+
+    fn artifacts(&self, ready: &Ready, uses: Vec<Use>) -> Result<(Artifact, Option<Artifact>)> {
+        let config =
+            ItemConfig { id: ready.id.clone(), kind: ready.kind, version: ready.version.clone(), uses };
+        let content = match &ready.body {
+            Body::Component { component, envelope } => Content::Component { component, envelope },
+            Body::Text { text, extension } => Content::Text { text, extension },
+        };
+        let created = self.epoch.or(ready.signed);
+        let item = Item { config, description: ready.description.as_deref(), created, content };
+        artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()))
+    }
+}
+
+/// Everything that comes along with an item, at whatever depth.
+fn below(
+    key: &(ItemType, String),
+    found: &BTreeMap<(ItemType, String), Ready>,
+) -> BTreeSet<(ItemType, String)> {
+    let mut all = BTreeSet::new();
+    let mut waiting = vec![key.clone()];
+    while let Some(key) = waiting.pop() {
+        for (item_type, id) in found.get(&key).into_iter().flat_map(|ready| &ready.names) {
+            let id = id.split_once('@').map_or(id.as_str(), |(id, _)| id);
+            let named = (*item_type, id.to_owned());
+            if all.insert(named.clone()) {
+                waiting.push(named);
+            }
+        }
+    }
+    all
+}
+
+/// The items that a graph's nodes and hooks name by written-out ids.
+fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
+    let of_hooks = graph.hooks.iter().filter_map(|hook| match &hook.action {
+        HookAction::Item(action) => Some(action),
+        HookAction::Control(_) | HookAction::Nothing => None,
+    });
+    let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref()).chain(of_hooks);
+    let literal = |action: &Action| {
+        let id = action.item_id.literal().and_then(Value::as_str)?;
+        // Built into every host.
+        let is_built_in = id == graph_core::hook::CONTROL_ITEM;
+        (!is_built_in && !id.is_empty()).then(|| (action.item_type, id.to_owned()))
+    };
+    actions.filter_map(literal).collect()
+}
+
+fn not_signed(path: &Path) -> Error {
+    Error::integrity(format!("{} is not signed, and what is published has to be", project::shown(path)))
+        .help("sign it with `graph-host sign`")
+}
+
+fn too_large(path: &Path, most: u64) -> Error {
+    Error::usage(format!(
+        "{} is larger than {} MiB, the most that is pulled",
+        project::shown(path),
+        most >> 20
+    ))
+}
+
+/// The last of these is where to, the others are what.
+pub fn split(mut words: Vec<String>) -> Result<(Vec<String>, String)> {
+    match words.pop() {
+        Some(last) if Reference::is_meant(&last) && !words.is_empty() => Ok((words, last)),
+        Some(last) if Reference::is_meant(&last) => {
+            Err(Error::usage("nothing is named that is to be published").help("graph-host publish ITEM REF"))
+        }
+        _ => Err(Error::usage("it is not said where to publish").help(
+            "end with `oci://host/repository:tag`, or with `oci-layout:DIR` for a directory: graph-host publish ITEM REF",
+        )),
+    }
+}

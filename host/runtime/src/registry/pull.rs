@@ -1,0 +1,237 @@
+//! Registries and image-layout directories, as commands use them.
+
+use std::time::Duration;
+
+use graph_core::trust::TrustStore;
+use graph_registry::artifact::Use;
+use graph_registry::http::{Options, TOKEN_REALM_VARIABLE};
+use graph_registry::lock::{Allowed, Departure, Locked};
+use graph_registry::publish::PublishError;
+use graph_registry::pull::{self, Judge, PullError, Pulled};
+use graph_registry::reference::{Reference, ReferenceError};
+use graph_registry::transport::{self, Transport, TransportError};
+
+use crate::error::Kind;
+use crate::error::{Error, Result};
+use crate::items::locate::judged;
+use crate::run::pins::absolute;
+
+/// How much one command reads in all, in bytes.
+const MOST: u64 = 1 << 30;
+
+/// How registries are talked to.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Talk to registries without TLS; with those on this machine that is done anyway, unless this is `false`
+    pub plain_http: Option<bool>,
+    /// How long all requests may take together, such as 30s or 10m
+    pub timeout: Duration,
+    /// A host that may make the tokens of a registry and gets your credentials for it, such as `auth.docker.io`; without it,
+    /// only the registry itself. `GRAPH_HOST_REGISTRY_TOKEN_REALM` names one, too
+    pub token_realm: Vec<String>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self { plain_http: None, timeout: Duration::from_mins(5), token_realm: Vec::new() }
+    }
+}
+
+impl Network {
+    /// From now on.
+    pub fn options(&self) -> Options {
+        let named = std::env::var(TOKEN_REALM_VARIABLE).ok().filter(|host| !host.is_empty());
+        let realms = self.token_realm.iter().cloned().chain(named).collect();
+        Options::new(self.plain_http, self.timeout, MOST).with_token_realms(realms)
+    }
+}
+
+/// Reads a reference.
+pub fn reference(text: &str) -> Result<Reference> {
+    text.parse().map_err(|error: ReferenceError| {
+        Error::usage(error.to_string()).help(
+            "a registry is `oci://host/repository:tag`, a directory `oci-layout:DIR:name`; `@sha256:…` pins either",
+        )
+    })
+}
+
+impl From<TransportError> for Error {
+    fn from(error: TransportError) -> Self {
+        use TransportError as Trouble;
+        let message = error.to_string();
+        match error {
+            Trouble::NotFound { .. } => {
+                Self::not_found(message).help("see what is there with `graph-host search`")
+            }
+            Trouble::Denied { .. } => Self::denied(message).help(
+                "log in with `docker login`, or set GRAPH_HOST_REGISTRY to the registry's host, and \
+                 GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD beside it",
+            ),
+            Trouble::Realm { ref realm, .. } => Self::denied(message).help(format!(
+                "if you trust that host with your credentials for this registry, add `--token-realm {realm}`, or set \
+                 GRAPH_HOST_REGISTRY_TOKEN_REALM to {realm}"
+            )),
+            Trouble::TooLarge { .. } | Trouble::TooMuch { .. } => {
+                Self::integrity(message).help("nothing was written; what is this large is no item")
+            }
+            Trouble::Timeout { .. } => Self::new(Kind::TimedOut, "timed_out", message)
+                .help("nothing was written; --timeout SPAN gives it more time"),
+            Trouble::Network { .. } => Self::new(Kind::Storage, "network", message).help(
+                "check the name of the registry and the connection; proxies are taken from the environment",
+            ),
+            Trouble::Answer { .. } | Trouble::Redirect { .. } | Trouble::Broken { .. } => {
+                Self::integrity(message)
+            }
+            Trouble::Io { .. } => Self::storage(message),
+        }
+    }
+}
+
+impl From<PublishError> for Error {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Exists { .. } => Self::integrity(error.to_string()).help(
+                "publish it as another version; --force moves the tag, and those who have locked it are told that it has moved",
+            ),
+            PublishError::Transport(error) => error.into(),
+        }
+    }
+}
+
+impl From<PullError> for Error {
+    fn from(error: PullError) -> Self {
+        let message = error.to_string();
+        match error {
+            PullError::Transport(error) => error.into(),
+            PullError::Component { reason, .. } => Self::integrity(message).help(reason.help()),
+            PullError::Invalid { problems, .. } => {
+                Self::integrity(message).details(problems.to_json()).related(*problems)
+            }
+            PullError::Unsigned { .. } => Self::integrity(message).help(
+                "have its author sign it and publish it again; `--allow-unsigned` is for what you develop yourself",
+            ),
+            PullError::Text { .. } => Self::integrity(message).help(
+                "if you know the signer, add the public key with `graph-host trust add`, or name a trust file with `--trust`",
+            ),
+            _ => Self::integrity(message).help("nothing was written; whoever published it can publish it again"),
+        }
+    }
+}
+
+impl From<Box<Departure>> for Error {
+    fn from(error: Box<Departure>) -> Self {
+        let help = match &*error {
+            Departure::Moved { reference, .. } => format!(
+                "ask its publisher why; if it is meant to be, `graph-host lock --accept-moved {reference}` takes it over"
+            ),
+            Departure::Rollback { .. } => {
+                "--allow-downgrade takes the older version, if you mean it".to_owned()
+            }
+            Departure::OtherKey { .. } => {
+                "ask its publisher why; `graph-host lock` takes the other key over".to_owned()
+            }
+        };
+        Self::integrity(error.to_string()).help(help)
+    }
+}
+
+/// Brings items and lets them in.
+#[derive(Debug)]
+pub struct Puller<'p> {
+    /// How registries are talked to.
+    pub options: Options,
+    /// Whose signatures count.
+    pub trust: &'p TrustStore,
+}
+
+/// An item that was brought, and where from.
+#[derive(Clone, Debug)]
+pub struct Brought {
+    /// The item.
+    pub pulled: Pulled,
+    /// Where it is from, by its tag.
+    pub reference: Reference,
+}
+
+impl Brought {
+    /// As a lockfile has it.
+    pub fn locked(&self) -> Locked {
+        Locked {
+            kind: self.pulled.kind,
+            reference: self.reference.clone(),
+            version: self.pulled.version.clone(),
+            manifest: self.pulled.manifest,
+            digest: self.pulled.digest,
+            key: self.pulled.key.id,
+        }
+    }
+
+    /// Whether it may take the place of what is held: `locked`, or `installed`.
+    pub fn follows(&self, held: &Locked, word: &'static str, allowed: Allowed) -> Result<()> {
+        // The same place, however its directory is written.
+        let normal = |locked: &Locked| {
+            let reference = locked.reference.clone().in_folder(absolute);
+            Locked { reference, ..locked.clone() }
+        };
+        Ok(normal(held).succeeded_by(&self.pulled.id, &normal(&self.locked()), word, allowed)?)
+    }
+}
+
+impl Puller<'_> {
+    /// The transport of a reference.
+    pub fn open(&self, reference: &Reference) -> Result<Box<dyn Transport>> {
+        Ok(transport::open(reference, &self.options)?)
+    }
+
+    /// Brings one item. `id`: the item that it has to be.
+    pub fn one(&self, reference: &Reference, id: Option<&str>) -> Result<Brought> {
+        if !reference.names_one() {
+            return Err(Error::usage(format!("{reference} names no artifact")).help(
+                "add a tag or a digest: `:1.0.0`, `@sha256:…`; `graph-host search` lists what there is",
+            ));
+        }
+        let transport = self.open(reference)?;
+        let judge = Judge { trust: self.trust, at: judged(None) };
+        let pulled = pull::pull(&*transport, reference, id, judge)?;
+        Ok(Brought { pulled, reference: reference.clone() })
+    }
+
+    /// Brings an item and what comes along with it, the item first.
+    pub fn with_items(&self, reference: &Reference) -> Result<Vec<Brought>> {
+        let first = self.one(reference, None)?;
+        let mut all = vec![first];
+        for used in all[0].pulled.uses.clone() {
+            let found = self.used(&all[0], &used)?;
+            all.push(found);
+        }
+        Ok(all)
+    }
+
+    /// Brings an item that comes along with another one.
+    fn used(&self, graph: &Brought, used: &Use) -> Result<Brought> {
+        let base = graph.reference.base_of(&graph.pulled.id).ok_or_else(|| {
+            Error::integrity(format!(
+                "{} comes with other items, which lie beside it where its repository is named `…/{}`; it is not",
+                graph.reference, graph.pulled.id
+            ))
+        })?;
+        let tagged =
+            base.below(&used.id, &used.version).map_err(|error| Error::integrity(error.to_string()))?;
+        let mut found = self.one(&tagged.pinned(used.manifest), Some(&used.id))?;
+        let pulled = &found.pulled;
+        if (pulled.kind, &pulled.version) != (used.kind, &used.version) {
+            return Err(Error::integrity(format!(
+                "`{}` says that it comes with the {} `{}` {}, and that is the {} `{}` {}",
+                graph.pulled.id,
+                used.kind.as_str(),
+                used.id,
+                used.version,
+                pulled.kind.as_str(),
+                pulled.id,
+                pulled.version,
+            )));
+        }
+        found.reference = tagged;
+        Ok(found)
+    }
+}

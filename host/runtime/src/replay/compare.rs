@@ -1,0 +1,314 @@
+//! A checkpoint that a replay has come to beside the one that is recorded: the first key in which they differ.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use graph_core::record::{ChannelValue, Checkpoint, Record, Standing, TaskEvent, TaskSummary};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::recorded::Stored;
+
+/// How much of a value is shown, in characters.
+const SHOWN: usize = 200;
+
+/// How checkpoints are compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The record digest too.
+    pub(super) strict: bool,
+    /// The world has answered.
+    pub(super) live: bool,
+    /// Release 0.1.0 has begun the run: what the host's own work cost then is not what it costs now.
+    pub(super) first_release: bool,
+}
+
+/// Where a replay came to something else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The superstep.
+    pub step: u64,
+    /// The namespace; empty for the run itself.
+    pub namespace: String,
+    /// The checkpoint that is recorded of it.
+    pub checkpoint: Option<u64>,
+    /// The task that came to something else, as far as one did.
+    pub task: Option<String>,
+    /// Its node.
+    pub node: Option<String>,
+    /// The first key that differs, of the state, a task or the record.
+    pub key: String,
+    /// What is recorded there.
+    pub recorded: String,
+    /// What the replay came to.
+    pub replayed: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}", self.step)?;
+        if !self.namespace.is_empty() {
+            write!(f, " of the child run {}", self.namespace)?;
+        }
+        if let Some(task) = &self.task {
+            write!(f, ", task {task}")?;
+        }
+        if let Some(node) = &self.node {
+            write!(f, " (node `{node}`)")?;
+        }
+        write!(f, ", key `{}`: recorded {}, replayed {}", self.key, self.recorded, self.replayed)
+    }
+}
+
+/// The first difference between what is recorded and what the replay came to. What was measured then (times, and attempts
+/// that were cut short) is taken over; everything else has to give the same digests. Under `durability: exit` not every
+/// boundary was recorded, so that the result digest alone can be compared. Where the world answers, what it answers is
+/// compared elsewhere. `standing` is what stands at the replay's checkpoint.
+pub(super) fn compare(
+    stored: &Stored,
+    replayed: &Checkpoint,
+    values: &[ChannelValue],
+    standing: &Standing,
+    way: Way,
+    cut: &mut bool,
+) -> Option<Difference> {
+    let strict = way.strict;
+    let recorded = &stored.checkpoint;
+    let mut now = replayed.clone();
+    if way.first_release {
+        take_form(recorded, &mut now, standing);
+    }
+    measured(recorded, &mut now, way, cut);
+    let same_result = now.result == recorded.result && replayed.result_digest() == replayed.result;
+    if same_result && !strict {
+        return None;
+    }
+    let digest = Record::Checkpoint(Box::new(now.clone())).encode().ok().map(|(_, digest)| digest);
+    if same_result && digest == Some(stored.digest) {
+        return None;
+    }
+    // Figures follow from what was done: they are told only where nothing else differs.
+    let found = of_tasks(recorded, &now, false)
+        .or_else(|| of_values(recorded, &now, &stored.values, values))
+        .or_else(|| of_tasks(recorded, &now, true))
+        .or_else(|| of_record(recorded, &now, strict))
+        .unwrap_or_else(|| Found::new("digest", &stored.digest.to_string(), "another digest"));
+    Some(Difference {
+        step: recorded.step,
+        namespace: recorded.namespace.clone(),
+        checkpoint: Some(recorded.sequence),
+        task: found.task.as_ref().map(|task| task.0.clone()),
+        node: found.task.map(|task| task.1),
+        key: found.key,
+        recorded: found.recorded,
+        replayed: found.replayed,
+    })
+}
+
+/// Gives a checkpoint the form of the recorded one: whole, or with the entries that it names. A run that release 0.1.0 has begun
+/// is recorded in whole checkpoints at first, where a replay makes changes; what stands is compared either way.
+fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &Standing) {
+    fn named<T: Copy>(names: &BTreeMap<String, T>, all: &BTreeMap<String, T>) -> BTreeMap<String, T> {
+        names.keys().filter_map(|name| Some((name.clone(), *all.get(name)?))).collect()
+    }
+    if recorded.is_whole() {
+        standing.clone().complete(now);
+        now.gone.clear();
+    } else {
+        now.cached = named(&recorded.cached, &standing.cached);
+        now.channels = named(&recorded.channels, &standing.channels);
+        now.executions = named(&recorded.executions, &standing.executions);
+        now.visits = named(&recorded.visits, &standing.visits);
+        now.gone.clone_from(&recorded.gone);
+        now.gone.retain(|channel| !standing.channels.contains_key(channel));
+    }
+    (now.delta, now.warned) = (recorded.delta, recorded.warned);
+    if recorded.state.is_none() {
+        // Its result digest is over each channel.
+        (now.state, now.version) = (None, recorded.version);
+        now.result = now.result_digest();
+    }
+}
+
+/// Takes over what was measured, and what nodes have no part in.
+fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut bool) {
+    let takes_host = way.live || way.first_release;
+    now.micros = recorded.micros;
+    now.parent = recorded.parent;
+    if let (Some(now), Some(then)) = (&mut now.warned, recorded.warned)
+        && now.sequence == then.sequence
+    {
+        now.digest = then.digest;
+    }
+    now.accepted.clone_from(&recorded.accepted);
+    // What it was pinned to is compared as a whole; a child may have begun before a change that was accepted.
+    now.pins = recorded.pins;
+    if takes_host {
+        now.host = recorded.host;
+    }
+    for (then, now) in recorded.tasks.iter().zip(&mut now.tasks) {
+        (now.at, now.micros) = (then.at, then.micros);
+        if way.live {
+            now.journal.clone_from(&then.journal);
+        }
+        if takes_host {
+            now.host = then.host;
+        }
+        for (then, now) in then.events.iter().zip(&mut now.events) {
+            match (then, now) {
+                (TaskEvent::Custom { at: then, .. }, TaskEvent::Custom { at: now, .. })
+                | (TaskEvent::Retry { at: then, .. }, TaskEvent::Retry { at: now, .. }) => *now = *then,
+                _ => {}
+            }
+        }
+        // Of an attempt that was cut short nothing is known but that it was there.
+        if then.dispatches > now.dispatches && then.task == now.task {
+            now.dispatches = then.dispatches;
+            *cut = true;
+        }
+    }
+    if *cut {
+        now.executions.clone_from(&recorded.executions);
+    }
+}
+
+struct Found {
+    task: Option<(String, String)>,
+    key: String,
+    recorded: String,
+    replayed: String,
+}
+
+impl Found {
+    fn new(key: &str, recorded: &str, replayed: &str) -> Self {
+        Self { task: None, key: key.to_owned(), recorded: shortened(recorded), replayed: shortened(replayed) }
+    }
+
+    fn by(self, task: &TaskSummary) -> Self {
+        Self { task: Some((task.task.clone(), task.node.clone())), ..self }
+    }
+}
+
+/// The first task that came to something else: in its figures, or in all else.
+fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Found> {
+    let value = |task: &TaskSummary| {
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(task) else { return Value::Null };
+        fields.retain(|key, _| ["attempts", "dispatches", "fuel", "host"].contains(&key.as_str()) == figures);
+        Value::Object(fields)
+    };
+    for (then, now) in recorded.tasks.iter().zip(&now.tasks) {
+        if let Some(found) = differing(&value(then), &value(now), "") {
+            return Some(found.by(then));
+        }
+    }
+    let (then, now) = (recorded.tasks.len(), now.tasks.len());
+    (then != now).then(|| Found::new("tasks", &then.to_string(), &now.to_string()))
+}
+
+/// The first channel that has another value, and the task that wrote it.
+fn of_values(
+    recorded: &Checkpoint,
+    now: &Checkpoint,
+    then_values: &[ChannelValue],
+    now_values: &[ChannelValue],
+) -> Option<Found> {
+    let state = |values: &[ChannelValue]| -> Map<String, Value> {
+        let parsed = |value: &ChannelValue| serde_json::from_str(&value.json).unwrap_or_default();
+        values.iter().map(|value| (value.channel.clone(), parsed(value))).collect()
+    };
+    let (then, found) = (state(then_values), state(now_values));
+    for channel in then.keys().chain(found.keys()) {
+        let differs = differing(
+            then.get(channel).unwrap_or(&Value::Null),
+            found.get(channel).unwrap_or(&Value::Null),
+            &format!("state.{channel}"),
+        );
+        let Some(differs) = differs else { continue };
+        let writers = recorded.updates.get(channel).or_else(|| now.updates.get(channel));
+        let writer = writers.and_then(|writers| writers.first()).map(|(node, _)| node);
+        let task = recorded.tasks.iter().find(|task| Some(&task.node) == writer);
+        return Some(match task {
+            Some(task) => differs.by(task),
+            None => differs,
+        });
+    }
+    None
+}
+
+/// The first other key of the record.
+fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Found> {
+    // Digests follow from the rest; under `exit` a record tells of more than one superstep.
+    let last = ["result", "visited_digest", "channels", "state", "delta", "warned"];
+    let told = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
+    let value = |checkpoint: &Checkpoint, wanted: bool| {
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(checkpoint) else { return Value::Null };
+        fields.retain(|key, _| {
+            let key = key.as_str();
+            last.contains(&key) != wanted && (strict || !told.contains(&key))
+        });
+        Value::Object(fields)
+    };
+    [true, false].into_iter().find_map(|wanted| differing(&value(recorded, wanted), &value(now, wanted), ""))
+}
+
+/// The first place in which two values differ, in the order of their keys.
+fn differing(recorded: &Value, replayed: &Value, path: &str) -> Option<Found> {
+    if recorded == replayed {
+        return None;
+    }
+    match (recorded, replayed) {
+        (Value::Object(then), Value::Object(now)) => {
+            let mut keys: Vec<_> = then.keys().chain(now.keys()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            keys.into_iter().find_map(|key| {
+                let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                match (then.get(key), now.get(key)) {
+                    (Some(then), Some(now)) => differing(then, now, &inner),
+                    (then, now) => Some(Found::new(&inner, &there(then), &there(now))),
+                }
+            })
+        }
+        (Value::Array(then), Value::Array(now)) => (0..then.len().max(now.len())).find_map(|index| {
+            let inner = format!("{path}[{index}]");
+            match (then.get(index), now.get(index)) {
+                (Some(then), Some(now)) => differing(then, now, &inner),
+                (then, now) => Some(Found::new(&inner, &there(then), &there(now))),
+            }
+        }),
+        _ => Some(Found::new(path, &recorded.to_string(), &replayed.to_string())),
+    }
+}
+
+fn there(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), ToString::to_string)
+}
+
+/// A text as messages show it.
+pub(super) fn shortened(text: &str) -> String {
+    graph_core::diagnostic::one_line(text, SHOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_differing_key_is_found_in_the_order_of_keys() {
+        let at = |then: Value, now: Value| {
+            differing(&then, &now, "").map(|found| (found.key, found.recorded, found.replayed))
+        };
+        let found =
+            |key: &str, then: &str, now: &str| Some((key.to_owned(), then.to_owned(), now.to_owned()));
+        assert_eq!(at(json!({"a": 1}), json!({"a": 1})), None);
+        assert_eq!(
+            at(json!({"b": 1, "a": [1, {"c": 2}]}), json!({"b": 2, "a": [1, {"c": 3}]})),
+            found("a[1].c", "2", "3")
+        );
+        assert_eq!(at(json!({"a": 1}), json!({"a": 1, "b": 2})), found("b", "nothing", "2"));
+        assert_eq!(at(json!([1, 2]), json!([1])), found("[1]", "2", "nothing"));
+    }
+}

@@ -1,0 +1,327 @@
+//! Runs again what a run has done, and compares. The walker decides as it did then: it is fed the recorded times, seed and
+//! answers, and components are answered from the journal. Nothing is written.
+
+mod compare;
+mod recorded;
+mod walk;
+
+use std::sync::Arc;
+
+use graph_core::capability::Manifest;
+use graph_core::graph::{Durability, Graph};
+use graph_core::hook::Hook;
+use graph_core::parameters;
+use graph_core::record::{Checkpoint, Place, Source};
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
+use graph_store::{CheckpointStore, RunRow};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::executor::{ComponentExecutor, Tape};
+use crate::host::Host;
+use crate::items::locate::judged;
+use crate::plan::Plan;
+use crate::project::Project;
+use crate::run::drift;
+use crate::run::restore;
+use crate::run::resume;
+use crate::run::snapshot::Kept;
+use crate::run::start::{components, engine};
+use crate::trust::trusted_keys;
+
+pub use compare::Difference;
+use recorded::Recorded;
+pub use walk::LiveDifference;
+use walk::Walk;
+
+/// How a run is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The journal answers, and everything has to be as it was.
+    Journal,
+    /// The world answers, and what differs is told.
+    Live,
+}
+
+/// A superstep that was run again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replayed {
+    /// The namespace; empty for the run itself.
+    pub namespace: String,
+    /// The checkpoint that it came to.
+    pub checkpoint: u64,
+    /// Its number.
+    pub step: u64,
+    /// What made the checkpoint.
+    pub made_by: String,
+    /// Its nodes, in task order.
+    pub nodes: Vec<String>,
+    /// The fuel of its tasks.
+    pub fuel: u64,
+    /// Whether it came to the same.
+    pub equal: bool,
+    /// Whether the record digest was compared beside the result digest.
+    pub record: bool,
+}
+
+/// What a replay has found.
+#[derive(Debug, Default, Serialize)]
+pub struct Replay {
+    /// The supersteps, in the order in which they were run again; those of child runs come before the one around them.
+    pub supersteps: Vec<Replayed>,
+    /// How many attempts were run.
+    pub attempts: u64,
+    /// For how many tasks a stored result stood in.
+    pub cached: u64,
+    /// How many entries of journals there were.
+    pub entries: u64,
+    /// The fuel of all attempts.
+    pub fuel: u64,
+    /// What the run is pinned to and is not there any more as it was, a line each.
+    pub changes: Vec<String>,
+    /// Where it came to something else.
+    pub differences: Vec<Difference>,
+    /// Where the world answers otherwise by now.
+    pub world: Vec<LiveDifference>,
+}
+
+impl Replay {
+    /// Whether everything was as it was.
+    pub fn is_equal(&self) -> bool {
+        self.differences.is_empty() && self.changes.is_empty()
+    }
+}
+
+/// Why a replay did not come to the same.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It came to something else.
+    #[error("the replay of run {run} differs at {difference}{}", more(*others))]
+    Differs {
+        /// The run.
+        run: String,
+        /// The first difference.
+        difference: Box<Difference>,
+        /// How many more there are.
+        others: usize,
+    },
+    /// What it would have to run is not there.
+    #[error("run {run} is replayed with something else than it ran with:{}", listed(changes))]
+    Changed {
+        /// The run.
+        run: String,
+        /// What has changed.
+        changes: Vec<String>,
+    },
+}
+
+fn listed(changes: &[String]) -> String {
+    changes.iter().fold(String::new(), |text, change| text + "\n- " + change)
+}
+
+fn more(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => ", and in one more place".to_owned(),
+        others => format!(", and in {others} more places"),
+    }
+}
+
+impl From<ReplayError> for Error {
+    fn from(error: ReplayError) -> Self {
+        let message = error.to_string();
+        match error {
+            ReplayError::Differs { .. } => Self::integrity(message).help(
+                "either the component reads something that no journal keeps, or something was changed since",
+            ),
+            ReplayError::Changed { changes, .. } => Self::integrity(message)
+                .details(serde_json::json!({ "changes": changes }))
+                .help("put back what it ran with"),
+        }
+    }
+}
+
+/// Runs a run again. `tell` hears of each superstep as it is done.
+pub async fn replay(
+    store: Arc<dyn CheckpointStore>,
+    row: &RunRow,
+    key: VerifyingKey,
+    mode: Mode,
+    project: &Project,
+    host: &Host,
+    tell: &mut (dyn FnMut(&Replayed) + Send),
+) -> Result<Replay> {
+    let recorded = Recorded::read(&store, row, &key)?;
+    let mut replay = Replay::default();
+    let line = recorded.line("");
+    let mut at = 0;
+    while at < line.len() {
+        let pins = line[at].pins;
+        let scene = Stage::set(&*store, row, &recorded, at, mode, project, host).await?;
+        for change in &scene.changes {
+            if !replay.changes.contains(change) {
+                replay.changes.push(change.clone());
+            }
+        }
+        // Everything that ran with the same pins is run with one set of components.
+        while at < line.len() && line[at].pins == pins {
+            at = segment(&*store, &recorded, &scene, at, key, &mut replay, tell).await?;
+            recorded.check()?;
+        }
+    }
+    Ok(replay)
+}
+
+/// Runs again what follows from one checkpoint without anybody's doing, and gives the place of the first checkpoint that
+/// does not.
+async fn segment(
+    store: &dyn CheckpointStore,
+    recorded: &Recorded,
+    stage: &Stage,
+    start: usize,
+    key: VerifyingKey,
+    replay: &mut Replay,
+    tell: &mut (dyn FnMut(&Replayed) + Send),
+) -> Result<usize> {
+    let line = recorded.line("");
+    let first = line[start];
+    let follows = |next: &recorded::Mark| next.is_superstep && next.pins == first.pins;
+    let mut end = start;
+    while line.get(end + 1).is_some_and(follows) {
+        end += 1;
+    }
+    let mut begins = first.is_start;
+    // A superstep that went on with changes that were accepted follows from what was before them.
+    let before = first.is_superstep.then(|| start.checked_sub(1)).flatten();
+    let mut at = before.unwrap_or(start);
+    if !begins && before.is_none() {
+        let first = recorded.checkpoint("", first.sequence)?;
+        replay.supersteps.push(taken(&first));
+        if let Some(last) = replay.supersteps.last() {
+            tell(last);
+        }
+    }
+    while begins || at < end {
+        let sequence = line[at].sequence;
+        let setup = stage.setup(store, &recorded.checkpoint("", sequence)?.checkpoint)?;
+        let (tree, event) = if begins {
+            (RunTree::new(Arc::clone(&stage.graph), setup), Event::Started)
+        } else {
+            let place = Place::Sequence(sequence);
+            let restored = restore::restore_at(store, &recorded.row.run_id, key, &place)?;
+            let tree = resume::walker(&stage.graph, setup, Some(restored.into()))?;
+            (tree, Event::Resumed(Resume::default()))
+        };
+        let reached = if begins { None } else { Some(sequence) };
+        let mut walk = Walk::new(recorded, stage, tree, reached, line[end].sequence);
+        // What differs is told, and the next superstep begins again from what is recorded.
+        let reached = walk.go(event, replay, tell).await;
+        let next =
+            reached.and_then(|sequence| line.binary_search_by_key(&sequence, |mark| mark.sequence).ok());
+        at = match next {
+            Some(next) if next > at || begins => next,
+            _ => at + usize::from(!begins),
+        };
+        begins = false;
+    }
+    Ok(end + 1)
+}
+
+/// A checkpoint that nodes have no part in: it is where the replay begins anew.
+fn taken(stored: &recorded::Stored) -> Replayed {
+    let checkpoint = &stored.checkpoint;
+    let made_by = if checkpoint.source == Source::Superstep {
+        "first that is kept"
+    } else {
+        checkpoint.source.as_str()
+    };
+    Replayed {
+        namespace: String::new(),
+        checkpoint: checkpoint.sequence,
+        step: checkpoint.step,
+        made_by: made_by.to_owned(),
+        nodes: Vec::new(),
+        fuel: 0,
+        equal: true,
+        record: false,
+    }
+}
+
+/// What a stretch of a run was run with.
+struct Stage {
+    row: RunRow,
+    graph: Arc<Graph>,
+    graphs: Arc<Graphs>,
+    hooks: Arc<Vec<Hook>>,
+    manifest: Arc<Manifest>,
+    executor: Arc<ComponentExecutor>,
+    tape: Arc<Tape>,
+    mode: Mode,
+    changes: Vec<String>,
+}
+
+impl Stage {
+    async fn set(
+        store: &dyn CheckpointStore,
+        row: &RunRow,
+        recorded: &Recorded,
+        at: usize,
+        mode: Mode,
+        project: &Project,
+        host: &Host,
+    ) -> Result<Self> {
+        let stored = recorded.checkpoint("", recorded.line("")[at].sequence)?;
+        let checkpoint = &stored.checkpoint;
+        let mut row = row.clone();
+        (row.graph, row.pins) = (checkpoint.graph, checkpoint.pins);
+        let kept = Kept::read(store, &row)?;
+        let hooks = kept.hooks(store)?.hooks;
+        let Kept { graph, graphs, manifest, pins: kept } = kept;
+        let trust = trusted_keys::load(&host.home, &kept.trust_files, &*host.notices)?;
+        let places = kept.places(&host.home, project);
+        let engine = engine(host)?;
+        let mut pins = kept.clone();
+        pins.engine = engine.digest();
+        let inputs = inputs_of(store, checkpoint)?;
+        let manifest = parameters::allowed(&graph, &inputs, &manifest);
+        let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
+        components.recorded = Some(checkpoint.at);
+        let judged = judged(components.recorded);
+        components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
+        let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));
+        let manifest = Arc::clone(&components.manifest);
+        let plan = Plan::make(&graph, &graphs, &hooks, &components).await;
+        pins.of_plan(&plan);
+        if let Some(error) = resume::not_let_in(&row.run_id, &kept, &plan)
+            .or_else(|| resume::not_as_required(&row.run_id, &graph.id, &kept, &components.trust, judged))
+        {
+            return Err(error);
+        }
+        // Texts are taken from the journal, so that what has become of them says nothing.
+        (pins.texts, pins.signers) = (kept.texts.clone(), kept.signers.clone());
+        let changes = drift::of_pins(&kept, &pins, &plan.users(), true);
+        let tape = Arc::new(Tape::new(mode == Mode::Live));
+        let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices));
+        let executor = Arc::new(executor.playing(Arc::clone(&tape)));
+        Ok(Self { row, graph, graphs, hooks, manifest, executor, tape, mode, changes })
+    }
+
+    /// What the walker was told then.
+    fn setup(&self, store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Setup> {
+        let inputs = inputs_of(store, checkpoint)?;
+        let mut row = self.row.clone();
+        (row.inputs, row.seed) = (checkpoint.inputs, checkpoint.seed);
+        // Every boundary is made a checkpoint, so that those that there are can be compared.
+        row.durability = Durability::Sync;
+        let hooks = Arc::clone(&self.hooks);
+        Ok(Setup { hooks, ..resume::setup(&row, &self.manifest, &self.graphs, inputs) })
+    }
+}
+
+/// The inputs that a run had at a checkpoint.
+fn inputs_of(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Value> {
+    serde_json::from_str(&restore::snapshot(store, &checkpoint.inputs, "the inputs")?)
+        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))
+}

@@ -1,0 +1,132 @@
+//! What lies where a run was begun from, beside what the run has kept.
+
+use graph_core::capability::Manifest;
+use graph_core::document::{load, load_snapshot};
+use graph_core::graph::Graph;
+use graph_core::trust::{Moment, TextKind, TextRefusal, TextStanding, TrustStore, verify_text};
+use graph_core::walker::Graphs;
+
+use super::documents::of_documents;
+use super::of_graphs;
+use crate::error::{Error, Result};
+use crate::items::graph_file::wrongly_signed;
+use crate::items::locate::Places;
+use crate::items::subgraphs::Subgraphs;
+use crate::project;
+use crate::run::pins::Pins;
+use crate::run::snapshot::Kept;
+use crate::run::start::manifest_now;
+
+/// What a run would go on with: what it has kept, or, where changes are accepted, what is there now. What differs is
+/// told either way.
+pub(crate) struct Present<'k> {
+    pub(crate) kept: &'k Kept,
+    pub(crate) accept: bool,
+    pub(crate) trust: &'k TrustStore,
+    /// When signatures are judged.
+    pub(crate) judged: Moment,
+    /// What differs, a line each.
+    pub(crate) changes: Vec<String>,
+}
+
+impl Present<'_> {
+    /// The graph. A signature that does not count any more is a refusal, whatever is accepted.
+    pub(crate) fn graph(&mut self, pins: &mut Pins) -> Result<Graph> {
+        let keep =
+            || load_snapshot(&self.kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
+        let path = &self.kept.pins.graph_file;
+        let Ok(text) = crate::project::text_file::read(path) else { return keep() };
+        let shown = project::shown(path);
+        let standing = verify_text(TextKind::Graph, &self.kept.graph.id, &text, self.trust, self.judged);
+        match &standing {
+            // What was changed under its signature is told with what was changed.
+            TextStanding::Invalid(TextRefusal::Changed { .. }) if !self.accept => {
+                self.changes.push(format!("the graph {shown} was changed after it was signed"));
+            }
+            TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, refusal)),
+            _ => pins.of_signed_graphs(Some(&standing), []),
+        }
+        match load(&shown, &text, &self.kept.graph.id) {
+            Ok(loaded) if loaded.graph.digest == self.kept.graph.digest => keep(),
+            Ok(loaded) => {
+                let lines = of_graphs(&self.kept.graph, &loaded.graph, Some(&text));
+                self.changes.push(format!("the graph {shown}:{lines}"));
+                if self.accept { Ok(loaded.graph) } else { keep() }
+            }
+            Err(problems) if self.accept => Err(problems.into()),
+            Err(problems) => {
+                self.changes.push(format!("the graph {shown} cannot be read any more: {problems}"));
+                keep()
+            }
+        }
+    }
+
+    /// The graphs inside the graph.
+    pub(crate) fn graphs(
+        &mut self,
+        graph: &Graph,
+        places: &Places,
+        manifest: &Manifest,
+        pins: &mut Pins,
+    ) -> Result<Graphs> {
+        let now = match Subgraphs::resolve(graph, Graphs::new(), places, self.trust, manifest, |_| false) {
+            Ok(now) => now,
+            Err(error) if self.accept => return Err(error),
+            Err(error) => {
+                let help = error.help_text().map(|help| format!("; {help}")).unwrap_or_default();
+                let message = error.message();
+                self.changes
+                    .push(format!("a graph inside the graph cannot be used any more: {message}{help}"));
+                return Ok(self.kept.graphs.clone());
+            }
+        };
+        let mut graphs = self.kept.graphs.clone();
+        for (id, graph) in now.graphs {
+            let file = now.files.get(&id);
+            // One that is new matters only to what is new.
+            let is_used = self.kept.graphs.contains_key(&id) || self.accept;
+            pins.of_signed_graphs(None, file.filter(|_| is_used).map(|file| (&id, file)));
+            match self.kept.graphs.get(&id) {
+                Some(before) if before.digest == graph.digest => {}
+                Some(before) => {
+                    let path = file.map(|file| project::shown(&file.path)).unwrap_or_default();
+                    let text = file.and_then(|file| crate::project::text_file::read(&file.path).ok());
+                    let lines = of_graphs(before, &graph, text.as_deref());
+                    self.changes.push(format!("the graph `{id}` ({path}):{lines}"));
+                    if self.accept {
+                        graphs.insert(id, graph);
+                    }
+                }
+                None if self.accept => {
+                    graphs.insert(id, graph);
+                }
+                None => {}
+            }
+        }
+        Ok(graphs)
+    }
+
+    /// The manifest.
+    pub(crate) fn manifest(&mut self) -> Result<Manifest> {
+        let kept = &self.kept.manifest;
+        let Some(path) = &self.kept.pins.caps_file else { return Ok(kept.clone()) };
+        let shown = project::shown(path);
+        match manifest_now(path) {
+            Ok(None) => Ok(kept.clone()),
+            Ok(Some(now)) if now.digest() == kept.digest() => Ok(kept.clone()),
+            Ok(Some(now)) => {
+                let text = crate::project::text_file::read(path).ok();
+                let lines = of_documents(&kept.to_json(), &now.to_json(), text.as_deref());
+                let told = kept.differences(&now).join("; ");
+                self.changes.push(format!("the manifest {shown}: {told}{lines}"));
+                Ok(if self.accept { now } else { kept.clone() })
+            }
+            Err(error) if self.accept => Err(error),
+            Err(error) => {
+                self.changes
+                    .push(format!("the manifest {shown} cannot be used any more: {}", error.message()));
+                Ok(kept.clone())
+            }
+        }
+    }
+}

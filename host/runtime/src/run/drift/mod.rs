@@ -1,0 +1,9 @@
+//! What differs between what a run was begun with and what is there now.
+
+mod current_sources;
+mod documents;
+mod pins;
+
+pub(crate) use current_sources::Present;
+pub(crate) use documents::of_graphs;
+pub(crate) use pins::of_pins;

@@ -1,0 +1,12 @@
+//! Runs: started, resumed, edited, forked and stopped, and what each is pinned to.
+
+pub(crate) mod drift;
+pub mod edit_and_fork;
+pub mod pins;
+pub mod restore;
+pub mod resume;
+pub mod run_id;
+pub(crate) mod snapshot;
+pub mod start;
+pub mod stop_notes;
+pub mod stop_unheld;

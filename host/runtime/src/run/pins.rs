@@ -1,0 +1,199 @@
+//! What a run is pinned to: the texts and components that it began with, and where they came from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::format;
+use graph_core::graph::Graph;
+use graph_core::json;
+use graph_core::trust::{KeyId, Standing, TextStanding};
+use graph_core::walker::Graphs;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::items::graph_file::GraphFile;
+use crate::items::locate::Places;
+use crate::items::text_items::{self, Text};
+use crate::plan::{Plan, PlannedNode};
+use crate::project::Project;
+use crate::project::user_home::Home;
+
+/// What stands before the names of hooks among the grants: nodes are never called that.
+pub(crate) const HOOK: &str = "hook:";
+
+fn grant_name(node: &PlannedNode) -> String {
+    if node.hook.is_some() { format!("{HOOK}{}", node.name) } else { node.name.clone() }
+}
+
+/// What a run is pinned to. Its digest stands in every checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pins {
+    /// The graph's file when the run began.
+    pub graph_file: PathBuf,
+    /// The manifest's file, if there was one.
+    pub caps_file: Option<PathBuf>,
+    /// The trust files that were named.
+    pub trust_files: Vec<PathBuf>,
+    /// The folders of items that were named.
+    pub item_folders: Vec<PathBuf>,
+    /// The project that items were taken from.
+    pub project: Option<PathBuf>,
+    /// Whether components without a signature were let in.
+    pub allow_unsigned: bool,
+    /// The text of the graph that is kept: the graph's own digest leaves out what is there for people.
+    pub graph_text: Digest,
+    /// The text of the manifest that is kept.
+    pub manifest_text: Digest,
+    /// What the manifest allowed.
+    pub manifest: Digest,
+    /// The text of the project's and the user's hooks that is kept, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks_text: Option<Digest>,
+    /// The engine.
+    pub engine: Digest,
+    /// The graphs inside the graph, by item id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub graphs: BTreeMap<String, PinnedGraph>,
+    /// The components, by item id.
+    pub components: BTreeMap<String, Digest>,
+    /// The knowledge and directives that the graph names, as `knowledge acme/x.md`: the text without its signature line.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub texts: BTreeMap<String, Digest>,
+    /// The keys whose signatures counted: by component id, by text as above, and for graphs under `graph` and `graph ID`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub signers: BTreeMap<String, Vec<KeyId>>,
+    /// The effective grants, by node.
+    pub grants: BTreeMap<String, Digest>,
+}
+
+/// A graph inside a run's graph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedGraph {
+    /// The text that is kept.
+    pub text: Digest,
+    /// The graph, as checkpoints of its runs name it.
+    pub graph: Digest,
+}
+
+impl Pins {
+    /// Pins of a run that uses nothing.
+    pub fn of_nothing(engine: Digest) -> Self {
+        let nothing = Digest::of_bytes(b"");
+        Self {
+            graph_file: PathBuf::new(),
+            caps_file: None,
+            trust_files: Vec::new(),
+            item_folders: Vec::new(),
+            project: None,
+            allow_unsigned: false,
+            graph_text: nothing,
+            manifest_text: nothing,
+            manifest: nothing,
+            engine,
+            graphs: BTreeMap::new(),
+            components: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            hooks_text: None,
+            signers: BTreeMap::new(),
+            grants: BTreeMap::new(),
+        }
+    }
+
+    /// Takes over who has signed the graph, and the graphs inside of it, as far as they were found.
+    pub fn of_signed_graphs<'g>(
+        &mut self,
+        graph: Option<&TextStanding>,
+        inside: impl IntoIterator<Item = (&'g String, &'g GraphFile)>,
+    ) {
+        let inside = inside.into_iter().map(|(id, file)| (format!("graph {id}"), &file.standing));
+        for (item, standing) in graph.map(|standing| ("graph".to_owned(), standing)).into_iter().chain(inside)
+        {
+            self.signed(item, standing);
+        }
+    }
+
+    fn signed(&mut self, item: String, standing: &TextStanding) {
+        match standing {
+            TextStanding::Signed { key, .. } => self.signers.insert(item, vec![key.id]),
+            _ => self.signers.remove(&item),
+        };
+    }
+
+    /// Takes over the graphs that nodes may start.
+    pub fn of_graphs(&mut self, graphs: &Graphs) {
+        let pinned = |graph: &Graph| PinnedGraph { text: kept_text(&graph.document).0, graph: graph.digest };
+        self.graphs = graphs.iter().map(|(id, graph)| (id.clone(), pinned(graph))).collect();
+    }
+
+    /// Takes over what a plan has found.
+    pub fn of_plan(&mut self, plan: &Plan) {
+        let components = plan.items.iter().filter_map(|(id, item)| {
+            item.as_ref().ok().map(|admitted| (id.clone(), *admitted.verified.digest()))
+        });
+        self.components = components.collect();
+        for (id, item) in &plan.items {
+            match item.as_ref().map(|admitted| admitted.verified.standing()) {
+                Ok(standing @ Standing::Signed { .. }) => {
+                    self.signers.insert(id.clone(), standing.keys().map(|key| key.id).collect())
+                }
+                _ => self.signers.remove(id),
+            };
+        }
+        let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
+        let key = |text: &Text| text_items::key(text.item_type, &text.id, text.format);
+        self.texts = texts.clone().map(|text| (key(text), text.digest)).collect();
+        // One that is known from the run alone was signed as it was when the run began.
+        for text in texts.filter(|text| text.file.is_some()) {
+            self.signed(key(text), &text.standing);
+        }
+        let grants = plan
+            .nodes
+            .iter()
+            .chain(&plan.hooks)
+            .filter_map(|node| node.grant.as_ref().map(|grant| (grant_name(node), grant.digest())));
+        self.grants = grants.collect();
+    }
+
+    /// Where items are looked for when the run goes on. What it was begun with stays admitted, as far as it has not changed.
+    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> Places {
+        let texts =
+            self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
+        let ids: Vec<String> =
+            texts.chain(self.components.keys().chain(self.graphs.keys()).cloned()).collect();
+        Places::new(&self.item_folders, self.project.as_deref(), home, keeper).begun_with(&ids)
+    }
+
+    /// The text that a run keeps, and its digest.
+    pub fn text(&self) -> Result<(Digest, String)> {
+        let value = serde_json::to_value(self)
+            // Paths are all that could fail here.
+            .map_err(|_| {
+                Error::usage("a folder or file of this run has a name that is not text in UTF-8, which a run cannot keep")
+                    .help("rename it, or work in another folder")
+            })?;
+        let text = json::canonical_string(&value);
+        Ok((DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish(), text))
+    }
+
+    /// Reads back what [`Self::text`] wrote.
+    pub fn read(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| {
+            let reason = format::reason(text, format::CURRENT, &error);
+            Error::integrity(format!("what the run is pinned to cannot be read: {reason}"))
+        })
+    }
+}
+
+/// A text that a run keeps, under the digest of its bytes.
+pub fn kept_text(value: &serde_json::Value) -> (Digest, String) {
+    let text = json::canonical_string(value);
+    (Digest::of_bytes(text.as_bytes()), text)
+}
+
+/// The same path, whatever the folder a later command is typed in.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}

@@ -1,0 +1,476 @@
+//! The runs of a project: the store they lie in, and the way from what is stored back to a run that can go on.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::digest::Digest;
+use graph_core::record::{
+    ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, Place, Pruning, Record, RecordKind,
+    SignedRecord, Standing, Status, Trusted, ValueKind,
+};
+use graph_core::trust::VerifyingKey;
+use graph_core::walker::{Restored, RestoredChild, RestoredTree, is_child_of};
+use graph_store::{
+    Access, At, CheckpointStore, Numbered, OpenError, Options, Owner, ReadError, RunRow, SqliteStore, Wanted,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::history::checkpoints::{self, Line};
+use crate::host::now;
+use crate::project;
+use crate::project::state::{self, OwnState};
+use crate::project::user_home::Home;
+
+/// Checkpoints that are read at a time.
+const PAGE: usize = 256;
+
+/// Opens the runs of a project for writing, and makes the database where there is none.
+pub fn open(state: &OwnState) -> Result<Arc<SqliteStore>> {
+    SqliteStore::open(&state.database()?, Options::default()).map(Arc::new).map_err(Error::from)
+}
+
+/// Opens the runs of a project for reading. A database of an older version is brought up to date first where the state is
+/// this host's; another host's is left as it is and refused.
+pub fn open_to_read(project: &Path, home: &Home) -> Result<Arc<SqliteStore>> {
+    let file = state::database(project)?;
+    let options = Options { access: Access::ReadOnly, ..Options::default() };
+    let opened = match SqliteStore::open(&file, options) {
+        Err(refused @ OpenError::Older { .. }) => match OwnState::open(project, home) {
+            Ok(own) => open(&own).and_then(|_| Ok(SqliteStore::open(&file, options)?)),
+            Err(_) => Err(Error::from(refused).help(
+                "it is not this host's, so reading it must not change it: ask its owner for an export \
+                 (graph-host runs export), or, of a project that you have moved or copied yourself, take it over \
+                 with graph-host runs adopt",
+            )),
+        },
+        Err(OpenError::Missing { .. }) => {
+            let why = if file.exists() { "is empty" } else { "does not exist" };
+            Err(Error::not_found(format!("there are no runs here: {} {why}", project::shown(&file)))
+                .help("run a graph first, or change to the folder in which it was run"))
+        }
+        other => other.map_err(Error::from),
+    };
+    opened.map(Arc::new)
+}
+
+/// Brings the database of a project up to date, whoever made it: its user says that it is this host's.
+pub fn bring_up_to_date(project: &Path) -> Result<()> {
+    let file = state::database(project)?;
+    let options = Options { access: Access::ReadOnly, ..Options::default() };
+    // What else is wrong is told where it is read.
+    if let Err(OpenError::Older { .. }) = SqliteStore::open(&file, options) {
+        SqliteStore::open(&file, Options::default())?;
+    }
+    Ok(())
+}
+
+/// This process, as it holds a run.
+pub fn this_process() -> Owner {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .unwrap_or_else(|| "this machine".to_owned());
+    Owner { pid: std::process::id(), host, since: now() }
+}
+
+/// The row of a run that a person names, without its result and its error.
+pub fn find(store: &dyn CheckpointStore, name: &str) -> Result<RunRow> {
+    let run = store.resolve(name)?;
+    store.listed_run(&run)?.ok_or_else(|| Error::not_found(format!("there is no run {run}")))
+}
+
+/// Reads a text that a run keeps.
+pub fn snapshot(
+    store: &dyn CheckpointStore,
+    digest: &graph_core::digest::Digest,
+    what: &str,
+) -> Result<String> {
+    store
+        .snapshot(digest)?
+        .ok_or_else(|| Error::integrity(format!("{what} of this run ({digest}) is missing from the store")))
+}
+
+/// A run's checkpoints do not hold together.
+pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
+    Error::integrity(format!("run {run} is not intact at checkpoint {sequence}: {error}"))
+        .details(serde_json::json!({ "run_id": run, "checkpoint": sequence }))
+        .help(format!("what is before that checkpoint can still be read: graph-host runs history {run}"))
+}
+
+/// What was read and checked of a run before it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// How many checkpoints, those of child runs included.
+    pub checkpoints: u64,
+    /// How many child runs are resumed with it.
+    pub child_runs: u64,
+    /// The number of the first checkpoint that the newest one of the run itself builds on.
+    pub first: u64,
+    /// The number of the newest checkpoint of the run itself.
+    pub last: u64,
+    /// How many records under the newest ones.
+    pub records: u64,
+}
+
+/// Reads everything that a run is resumed from, its child runs included: the newest checkpoints, what they build on, and what is
+/// under them. Signatures, links and digests of all that is read are checked; what is older is checked by `runs verify`.
+/// `None`: the run was cut short before its first checkpoint.
+pub fn restore(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: VerifyingKey,
+) -> Result<Option<(RestoredTree, Checked)>> {
+    let mut checked = Checked::default();
+    let Some(root) = restore_one(store, run, "", key, &mut checked)? else { return Ok(None) };
+    let mut parents = vec![root.checkpoint.clone()];
+    let mut tree = RestoredTree::from(root);
+    let namespaces = store.namespaces(run)?;
+    while let Some(parent) = parents.pop() {
+        for namespace in namespaces.iter().filter(|namespace| is_child_of(namespace, &parent)) {
+            let Some(restored) = restore_one(store, run, namespace, key, &mut checked)? else { continue };
+            let text = snapshot(store, &restored.checkpoint.inputs, "the inputs of a child run")?;
+            let inputs = serde_json::from_str(&text).map_err(|error| {
+                Error::integrity(format!("the inputs of the child run {namespace} cannot be read: {error}"))
+            })?;
+            parents.push(restored.checkpoint.clone());
+            checked.child_runs += 1;
+            tree.children.push(RestoredChild { namespace: namespace.clone(), inputs, restored });
+        }
+    }
+    Ok(Some((tree, checked)))
+}
+
+/// Reads what the run in one namespace goes on from.
+fn restore_one(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: VerifyingKey,
+    checked: &mut Checked,
+) -> Result<Option<Restored>> {
+    let begins = checkpoints::begins(store, run, namespace, Some(&key))?;
+    let line = Line::new(store, run, namespace, Some(&key), begins.as_ref());
+    let Some(newest) = line.newest()? else { return Ok(None) };
+    let trusted = line.open(&newest)?;
+    checked.checkpoints += trusted.checkpoints;
+    if namespace.is_empty() {
+        (checked.first, checked.last) = (trusted.first, trusted.checkpoint.sequence);
+    }
+    let mut restored = at_checkpoint(store, &line, trusted)?;
+    let digest = restored.digest;
+    each_pending(store, run, namespace, |record| {
+        let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
+        checked.records += 1;
+        // A record under another checkpoint is void; the store gives none, and none is believed.
+        match opened {
+            Record::Task(task) if task.checkpoint == digest => restored.pending.push(task),
+            Record::Answers(record) if record.checkpoint == digest => restored.answers.push(record),
+            Record::Hook(record) if record.checkpoint == digest => restored.hooks.push(record),
+            Record::Status(record) if record.checkpoint == digest => {
+                restored
+                    .checkpoint
+                    .check_accepted(&record.accepted, key.id())
+                    .map_err(|error| broken(run, record.sequence, &error))?;
+                restored.status = Some(record);
+            }
+            _ => {
+                return Err(Error::integrity(format!(
+                    "a {} record of run {run} is not under its newest checkpoint",
+                    record.kind.as_str()
+                )));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Some(restored))
+}
+
+/// Reads what a run was at one of its checkpoints, without anything pending. The checkpoint and what it builds on are checked.
+pub fn restore_at(
+    store: &dyn CheckpointStore,
+    run: &str,
+    key: VerifyingKey,
+    place: &Place,
+) -> Result<Restored> {
+    let begins = checkpoints::begins(store, run, "", Some(&key))?;
+    let line = Line::new(store, run, "", Some(&key), begins.as_ref());
+    let trusted = line.open(&line.find(place)?)?;
+    at_checkpoint(store, &line, trusted)
+}
+
+/// The nodes visited on the way to a checkpoint of a run that has been restored.
+pub fn visited_at(
+    store: &dyn CheckpointStore,
+    restored: &Restored,
+    key: &VerifyingKey,
+) -> Result<Vec<String>> {
+    let Checkpoint { run, namespace, sequence, .. } = &restored.checkpoint;
+    let begins = checkpoints::begins(store, run, namespace, Some(key))?;
+    let line = Line::new(store, run, namespace, Some(key), begins.as_ref());
+    let mut visited = Vec::new();
+    line.way_to(&line.find(&Place::Sequence(*sequence))?)?.each_visited(&line, &mut |node| {
+        visited.push(node.to_owned());
+        Ok(())
+    })?;
+    Ok(visited)
+}
+
+fn at_checkpoint(store: &dyn CheckpointStore, line: &Line<'_>, trusted: Trusted) -> Result<Restored> {
+    let (warnings, warned) = line.warnings(&trusted)?;
+    let Trusted { checkpoint, digest, .. } = trusted;
+    let values = values_at(store, &checkpoint)?;
+    let (pending, answers, hooks, status) = (Vec::new(), Vec::new(), Vec::new(), None);
+    Ok(Restored { checkpoint, digest, values, pending, answers, hooks, status, warnings, warned })
+}
+
+/// The values of all channels at a checkpoint that is whole, with the digests that it names.
+fn values_at(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Vec<ChannelValue>> {
+    let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
+    let values = store.values(&checkpoint.run, &checkpoint.namespace, &wanted)?;
+    checkpoint.check_values(&values).map_err(|error| broken(&checkpoint.run, checkpoint.sequence, &error))?;
+    Ok(values)
+}
+
+/// A verifier of the checkpoints of a namespace, and where they begin if the host has removed what was before.
+pub fn verifier(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    key: VerifyingKey,
+) -> Result<(ChainVerifier, Option<Pruning>)> {
+    match checkpoints::begins(store, run, namespace, Some(&key))? {
+        None => Ok((ChainVerifier::new(key), None)),
+        Some(begins) => Ok((ChainVerifier::after(key, &begins), Some(begins))),
+    }
+}
+
+/// Goes through the checkpoints of a run, or of one of its child runs, in order and without their values.
+pub fn each_checkpoint(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    visit: impl FnMut(&SignedRecord) -> Result<()>,
+) -> Result<()> {
+    each_page(|after, size| store.checkpoints_alone(run, namespace, after, size), visit)
+}
+
+/// Goes through the records under the newest checkpoint of a namespace, in the order of the store.
+pub fn each_pending(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    mut visit: impl FnMut(SignedRecord) -> Result<()>,
+) -> Result<()> {
+    let mut after: Option<(RecordKind, String)> = None;
+    loop {
+        let last = after.as_ref().map(|(kind, task)| (*kind, task.as_str()));
+        let page = store.pending_after(run, namespace, last, PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some((last.kind, last.task.clone()));
+        page.into_iter().try_for_each(&mut visit)?;
+    }
+}
+
+/// The status record under the newest checkpoint of a namespace, if there is one.
+pub fn pending_status(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+) -> Result<Option<SignedRecord>> {
+    /// No call of a hook has an id after this.
+    const LAST: &str = "\u{10ffff}";
+    let found = store.pending_after(run, namespace, Some((RecordKind::Hook, LAST)), PAGE)?;
+    Ok(found.into_iter().find(|record| record.kind == RecordKind::Status))
+}
+
+/// Goes through a run's history in order, from what comes after an entry.
+pub fn each_of_history(
+    store: &dyn CheckpointStore,
+    run: &str,
+    mut after: u64,
+    mut visit: impl FnMut(Numbered) -> Result<()>,
+) -> Result<()> {
+    loop {
+        let page = store.history(run, after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        // A store that gives what was asked for rises; one that does not would be read for ever.
+        let next = last.before.saturating_add(last.record.events);
+        page.into_iter().try_for_each(&mut visit)?;
+        if next <= after {
+            return Ok(());
+        }
+        after = next;
+    }
+}
+
+/// The same with the values that each checkpoint changed.
+pub fn each_with_values(
+    store: &dyn CheckpointStore,
+    run: &str,
+    namespace: &str,
+    visit: impl FnMut(&SignedRecord) -> Result<()>,
+) -> Result<()> {
+    each_page(|after, size| store.checkpoints(run, namespace, after, size), visit)
+}
+
+/// Goes through checkpoints in order, page by page.
+pub(crate) fn each_page(
+    read: impl Fn(Option<u64>, usize) -> std::result::Result<Vec<SignedRecord>, ReadError>,
+    mut visit: impl FnMut(&SignedRecord) -> Result<()>,
+) -> Result<()> {
+    let mut after = None;
+    let mut size = PAGE;
+    loop {
+        let page = match read(after, size) {
+            Ok(page) => page,
+            // What is before the damage comes one by one.
+            Err(_) if size > 1 => {
+                size = 1;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for record in &page {
+            visit(record)?;
+        }
+        match page.last() {
+            Some(last) => after = Some(last.sequence),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> Wanted<'a> {
+    Wanted { channel, base: stamp.base, version: stamp.version }
+}
+
+/// What JSON text may take up once it is read, in bytes: 1 GiB. It is counted as a run's state is.
+const LARGEST_JSON: usize = 1 << 30;
+
+/// Whether text of a stranger's can be read as JSON: a short text may stand for many values.
+fn check_json(text: &str, what: impl std::fmt::Display) -> Result<()> {
+    // Every value but the first one follows one of these; those within strings count as well.
+    let values = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count().saturating_add(1);
+    if values.saturating_mul(64).saturating_add(text.len()) <= LARGEST_JSON {
+        return Ok(());
+    }
+    Err(Error::integrity(format!("{what} would take more than {} MiB to read", LARGEST_JSON >> 20)))
+}
+
+/// Whether the text of a stranger's record can be read.
+pub(crate) fn check_record(record: &SignedRecord) -> Result<()> {
+    let kind = record.kind.as_str();
+    check_json(&record.body, format_args!("the {kind} record {} of run {}", record.sequence, record.run))
+}
+
+/// Reads a record: with a key it is checked, and without one, as that of another host, it can be shown alone.
+pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Record> {
+    let opened = if let Some(key) = key {
+        record.open(key)
+    } else {
+        check_record(record)?;
+        record.decode()
+    };
+    opened.map_err(|error| Error::integrity(error.to_string()))
+}
+
+/// Adds channel values to the channels that are known so far: whole ones replace, segments are appended.
+pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Result<()> {
+    for value in values {
+        let ChannelValue { channel, kind, json, .. } = value;
+        check_json(&json, format_args!("the value of channel `{channel}`"))?;
+        let parsed: Value = serde_json::from_str(&json)
+            .map_err(|error| Error::integrity(format!("channel `{channel}` cannot be read: {error}")))?;
+        match (kind, channels.get_mut(&channel), parsed) {
+            (ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+            (_, _, parsed) => {
+                channels.insert(channel, parsed);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The state at a checkpoint. Where its maps hold changes alone, they are put together first.
+pub fn state(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
+    let is_all = checkpoint.state.is_none_or(|state| Standing::of(checkpoint).tree().digest() == state);
+    let whole = if is_all { None } else { Some(whole(store, checkpoint)?) };
+    let mut state = Map::new();
+    apply(&mut state, values_at(store, whole.as_ref().unwrap_or(checkpoint))?)?;
+    Ok(state)
+}
+
+/// The state of a run that has been restored, of which the values are taken.
+pub fn take_state(restored: &mut Restored) -> Result<Map<String, Value>> {
+    let mut state = Map::new();
+    apply(&mut state, std::mem::take(&mut restored.values))?;
+    Ok(state)
+}
+
+/// Makes a checkpoint whole whose record has been checked, or is only shown: with the stamps of all channels and the counts of all
+/// nodes.
+fn whole(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Checkpoint> {
+    let Checkpoint { run, namespace, sequence, .. } = checkpoint;
+    let begins = checkpoints::begins(store, run, namespace, None)?;
+    let line = Line::new(store, run, namespace, None, begins.as_ref());
+    Ok(line.open(&line.find(&Place::Sequence(*sequence))?)?.checkpoint)
+}
+
+/// The newest checkpoint's record, if there is one.
+pub fn newest(store: &dyn CheckpointStore, run: &str) -> Result<Option<SignedRecord>> {
+    Ok(store.checkpoint(run, "", At::Latest)?)
+}
+
+/// Brings the row of a run that is running up to its newest checkpoint: the row changes with the status alone.
+pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
+    if row.status != Status::Running {
+        return Ok(());
+    }
+    let Some(newest) = store.checkpoint(&row.run_id, "", At::Latest)? else { return Ok(()) };
+    row.step = newest.step;
+    if let Ok(Record::Checkpoint(checkpoint)) = newest.decode() {
+        (row.fuel, row.updated_at) = (checkpoint.fuel, checkpoint.at);
+    }
+    Ok(())
+}
+
+/// The digests of the texts that a run keeps: its inputs, what it is pinned to, and what that names in turn.
+pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Digest>> {
+    /// What a checkpoint says of texts.
+    #[derive(serde::Deserialize)]
+    struct Named {
+        inputs: Digest,
+        pins: Digest,
+    }
+    let mut inputs = BTreeSet::from([row.inputs, Digest::from_bytes(*row.key.as_bytes())]);
+    let mut pins = BTreeSet::from([row.pins]);
+    for namespace in store.namespaces(&row.run_id)? {
+        each_checkpoint(store, &row.run_id, &namespace, |record| {
+            // What cannot be read names nothing.
+            if let Ok(named) = serde_json::from_str::<Named>(&record.body) {
+                inputs.insert(named.inputs);
+                pins.insert(named.pins);
+            }
+            Ok(())
+        })?;
+    }
+    let mut found = BTreeSet::new();
+    for digest in &pins {
+        let Some(text) = store.snapshot(digest)? else { continue };
+        found.insert(*digest);
+        // The text is this program's own; every digest in it may be that of a text.
+        let named = text.split('"').filter_map(|word| word.parse::<Digest>().ok());
+        inputs.extend(named);
+    }
+    for digest in inputs {
+        if store.has_snapshot(&digest)? {
+            found.insert(digest);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,444 @@
+//! From a command line to a run that can be driven.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graph_core::capability::Manifest;
+use graph_core::diagnostic::printable;
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::graph::{Durability, Graph};
+use graph_core::json;
+use graph_core::parameters::{self, CheckedInputs, InputsError, Parameters};
+use graph_core::record::Status;
+use graph_core::schema::SchemaProblem;
+use graph_core::trust::{SigningKey, TrustStore};
+use graph_core::walker::{Event, Graphs, HandleError, Identity, RunTree, Setup, inputs_digest};
+use graph_core::work::Meter;
+use graph_engine::{Engine, EngineConfig};
+use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
+use serde_json::{Map, Value};
+
+use crate::error::Kind;
+use crate::error::{Error, Result};
+use crate::executor::ComponentExecutor;
+use crate::host::{Host, now};
+use crate::items::graph_file::{GraphFile, locate};
+use crate::items::locate::Places;
+use crate::items::outer_hooks::OuterHooks;
+use crate::items::subgraphs::Subgraphs;
+use crate::notice::{CompileNotices, Notice};
+use crate::plan::Plan;
+use crate::plan::admission::Components;
+use crate::project::caches;
+use crate::project::text_file;
+use crate::project::{self, Project};
+use crate::run::pins::{Pins, absolute, kept_text};
+use crate::run::restore;
+use crate::trust::log::TrustLog;
+use crate::trust::trusted_keys;
+use graph_driver::{Driver, Parts, SystemClock, Writing};
+
+/// Where things are taken from, wherever components are used.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Trust files whose keys count, next to those of the user's trust store.
+    pub trust: Vec<PathBuf>,
+    /// Folders in which items are looked for first, as `DIR/ID.wasm`.
+    pub items: Vec<PathBuf>,
+    /// The project with items in its `.ai/tools`. Without it, the nearest folder with `.ai` at or above the graph.
+    pub project: Option<PathBuf>,
+    /// Whether components may run that nobody has signed: for those under development.
+    pub allow_unsigned: bool,
+}
+
+/// A graph with everything around it that it needs to be looked at.
+#[derive(Debug)]
+pub struct Scene {
+    /// The graph.
+    pub file: GraphFile,
+    /// The graphs inside of it.
+    pub subgraphs: Subgraphs,
+    /// Finds and prepares what it dispatches.
+    pub components: Components,
+    /// The hooks of the project and of the user.
+    pub hooks: OuterHooks,
+    /// The project that keeps the run.
+    pub project: Project,
+    /// Where everything came from; components and grants are filled in by a plan.
+    pub pins: Pins,
+}
+
+impl Scene {
+    /// Reads graph, manifest and trust.
+    pub fn open(
+        graph: &str,
+        caps: Option<&Path>,
+        sources: &Sources,
+        keeper: &Project,
+        host: &Host,
+    ) -> Result<Self> {
+        check_folders(sources)?;
+        let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
+        let here = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
+        let places = Places::new(&sources.items, here.as_deref(), &host.home, keeper);
+        let located = locate(graph, &places)?;
+        let path = located.path.clone();
+        let around = absolute(&path);
+        // A graph of the user's space, as one that was pulled, is used in the project around the current folder.
+        let own = if around.starts_with(absolute(host.home.root())) {
+            here
+        } else {
+            around.parent().and_then(project::nearest)
+        };
+        let project = sources.project.clone().or(own);
+        let places = Places::new(&sources.items, project.as_deref(), &host.home, keeper);
+        let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
+            // An item of the project around the current folder, where there is another one around it. One that was found
+            // and refused stays refused.
+            if error.kind() != Kind::NotFound || Path::new(graph) == path {
+                Err(error)
+            } else {
+                GraphFile::read(located, &places, &trust)
+            }
+        })?;
+        let manifest = match caps {
+            Some(path) => read_manifest(path, host)?,
+            None => Manifest::deny_all(),
+        };
+        let hooks = OuterHooks::read(project.as_deref(), &host.home, &*host.notices)?;
+        let engine = engine(host)?;
+        let mut pins = Pins {
+            graph_file: around,
+            caps_file: caps.map(absolute),
+            trust_files: sources.trust.iter().map(|path| absolute(path)).collect(),
+            item_folders: sources.items.iter().map(|path| absolute(path)).collect(),
+            project: project.as_deref().map(absolute),
+            allow_unsigned: sources.allow_unsigned,
+            graph_text: kept_text(&file.graph.document).0,
+            manifest_text: kept_text(&manifest.to_json()).0,
+            manifest: manifest.digest(),
+            hooks_text: hooks.document.as_ref().map(|document| kept_text(document).0),
+            ..Pins::of_nothing(engine.digest())
+        };
+        let subgraphs =
+            Subgraphs::resolve(&file.graph, Graphs::new(), &places, &trust, &manifest, |_| false)?;
+        pins.of_graphs(&subgraphs.graphs);
+        pins.of_signed_graphs(Some(&file.standing), &subgraphs.files);
+        let components = components(engine, places, trust, manifest, sources.allow_unsigned);
+        Ok(Self { file, subgraphs, components, hooks, project: keeper.clone(), pins })
+    }
+
+    /// The command that shows what the graph needs.
+    pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
+        let mut command = format!("graph-host caps suggest {}", word(graph));
+        let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
+        for (option, paths) in named.into_iter().chain([("--project", sources.project.as_slice())]) {
+            for path in paths {
+                let _ = write!(command, " {option} {}", word(&path.to_string_lossy()));
+            }
+        }
+        if sources.allow_unsigned {
+            command.push_str(" --allow-unsigned");
+        }
+        command
+    }
+}
+
+/// A word of a command line, quoted where a shell would take it apart.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
+    let text = printable(text);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// Refuses folders of sources that are none.
+pub fn check_folders(sources: &Sources) -> Result<()> {
+    sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder))
+}
+
+/// The components of a scene.
+pub fn components(
+    engine: Engine,
+    places: Places,
+    trust: TrustStore,
+    manifest: Manifest,
+    allow_unsigned: bool,
+) -> Components {
+    Components {
+        engine,
+        places,
+        trust,
+        manifest: Arc::new(manifest),
+        allow_unsigned,
+        kept_texts: Arc::default(),
+        recorded: None,
+        log: None,
+        signing_key: None,
+    }
+}
+
+/// The engine, with the user's cache of compiled components.
+pub fn engine(host: &Host) -> Result<Engine> {
+    let config = EngineConfig {
+        cache_dir: Some(host.home.cache().to_path_buf()),
+        cache_bytes: caches::limit()?,
+        compiler: host.compiler.clone(),
+        compile_observer: Some(Arc::new(CompileNotices(Arc::clone(&host.notices)))),
+        ..EngineConfig::default()
+    };
+    Engine::new(config).map_err(|error| Error::storage(error.to_string()))
+}
+
+/// Reads a manifest, and tells its warnings.
+pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
+    let text = text_file::read_named_as("the manifest", path)?;
+    let (manifest, warnings) = parse_manifest(path, &text)?;
+    if !warnings.is_empty() {
+        host.notices.notice(Notice::Doubtful(&warnings));
+    }
+    Ok(manifest)
+}
+
+fn parse_manifest(path: &Path, text: &str) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
+    let absolute = absolute(path);
+    let base = absolute.parent().unwrap_or(Path::new("/"));
+    // Who names a manifest names the folder that it lies in, links and all; what it grants is named in it.
+    let base = &std::fs::canonicalize(base).unwrap_or_else(|_| base.to_path_buf());
+    let base = base.to_str().ok_or_else(|| {
+        Error::usage(format!(
+            "the folder of the manifest {} has a name that is not text in UTF-8",
+            path.display()
+        ))
+    })?;
+    Ok(Manifest::parse(text, &project::shown(path), base)?)
+}
+
+/// The manifest that lies in a file now; `None` where there is no such file.
+pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
+    match text_file::read(path) {
+        Ok(text) => parse_manifest(path, &text).map(|(manifest, _)| Some(manifest)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::read("the manifest", path, &error)),
+    }
+}
+
+/// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself.
+pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<CheckedInputs> {
+    parameters::check_inputs(graph, inputs, &Meter::of_one_step()).map_err(|error| match error {
+        error @ InputsError::Exhausted(_) => Error::limit(error.to_string()),
+        InputsError::Schema { reasons } => {
+            Error::invalid(format!("`config_schema` of the graph is not usable: {}", reasons.join("; ")))
+        }
+        InputsError::Unfit { unfit, parameters } => unfit_inputs(&unfit, &parameters),
+    })
+}
+
+/// What the inputs say about the run itself.
+pub fn run_parameters(graph: &Graph, inputs: &Map<String, Value>) -> Result<Parameters> {
+    Parameters::read(graph, inputs).map_err(|problems| unfit_inputs(&[], &problems))
+}
+
+fn unfit_inputs(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> Error {
+    let mut message = Vec::new();
+    let mut list = |head: &str, problems: &[SchemaProblem]| {
+        if !problems.is_empty() {
+            message.push(head.to_owned());
+            message.extend(problems.iter().map(|problem| format!("- {problem}")));
+        }
+    };
+    list("the inputs do not fit the graph's `config_schema`:", unfit);
+    list("what the inputs say about the run itself cannot be done:", parameters);
+    let details = unfit.iter().chain(parameters);
+    let details: Vec<_> = details
+        .map(|problem| serde_json::json!({ "path": problem.path, "message": problem.message }))
+        .collect();
+    let help = if unfit.is_empty() {
+        "`capabilities`, `depth`, `resume_run_id` and `async` are read by graph-host; a graph that has inputs of these \
+         names declares them in its `config_schema`"
+    } else {
+        "give inputs with --input KEY=VALUE or --inputs FILE; a value that is JSON is taken as that, text that looks \
+         like it needs quotes of its own: --input 'n=\"3\"'"
+    };
+    Error::invalid(message.join("\n")).details(serde_json::json!({ "problems": details })).help(help)
+}
+
+/// What a new run is told beside its graph.
+#[derive(Debug)]
+pub struct Start {
+    /// The inputs, checked and filled in.
+    pub inputs: Value,
+    /// The run's id, if it was chosen.
+    pub run_id: Option<String>,
+    /// A seed, if one was given: a digest, or any text.
+    pub seed: Option<String>,
+    /// Takes the place of the graph's `max_steps`.
+    pub max_steps: Option<u64>,
+    /// Takes the place of the graph's `durability`.
+    pub durability: Option<Durability>,
+}
+
+/// A run that can be driven.
+#[derive(Debug)]
+pub struct Ready {
+    /// Its id.
+    pub run: String,
+    /// Drives it.
+    pub driver: Driver,
+    /// Keeps others away from it.
+    pub guard: RunGuard,
+}
+
+/// Creates a run in the store, and takes it.
+pub fn begin(
+    scene: Scene,
+    plan: Plan,
+    start: Start,
+    store: Arc<dyn CheckpointStore>,
+    host: &Host,
+) -> Result<Ready> {
+    let Scene { file, subgraphs, mut components, hooks, project, mut pins } = scene;
+    let log = TrustLog::of(&host.home);
+    let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));
+    let graphs: Vec<_> = inside.chain([(file.graph.id.as_str(), &file)]).collect();
+    log.accept_plan(&plan, &graphs)?;
+    components.log = Some(log);
+    let graph = file.graph;
+    let key = host.home.identity()?;
+    pins.of_plan(&plan);
+    let (pins_digest, pins_text) = pins.text()?;
+    let at = now();
+    let run = match start.run_id {
+        Some(run) => run,
+        None => crate::run::run_id::fresh(at)?,
+    };
+    let durability = start.durability.unwrap_or(graph.durability);
+    let seed = start.seed.map_or_else(|| Setup::default_seed(&graph, &start.inputs), |text| seed(&text));
+    let setup = Setup {
+        identity: Identity { run: run.clone(), root: run.clone(), parent: None, namespace: String::new() },
+        inputs: Arc::new(start.inputs),
+        initial_state: Map::new(),
+        manifest: Arc::clone(&components.manifest),
+        graphs: Arc::new(subgraphs.graphs),
+        hooks: Arc::clone(&hooks.hooks),
+        seed,
+        pins: pins_digest,
+        accepted: Vec::new(),
+        durability,
+        max_steps: start.max_steps,
+        max_concurrency: None,
+    };
+    let (graph_text, manifest_text) = (kept_text(&graph.document), kept_text(&components.manifest.to_json()));
+    let inputs = inputs_digest(&setup.inputs);
+    let text = |(digest, text): (Digest, String)| Snapshot { digest, text: text.into() };
+    let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
+    let texts: Vec<_> =
+        texts.map(|text| Snapshot { digest: text.digest, text: text.content.as_str().into() }).collect();
+    let new = NewRun {
+        row: RunRow {
+            run_id: run.clone(),
+            graph_id: graph.id.clone(),
+            graph_path: Some(relative(&pins.graph_file, &project)),
+            parent_id: None,
+            root_id: run.clone(),
+            continuation_of: None,
+            continuation_id: None,
+            chain_root_id: None,
+            status: Status::Running,
+            pid: Some(std::process::id()),
+            step: 0,
+            fuel: 0,
+            result: None,
+            error: None,
+            graph: graph.digest,
+            inputs,
+            manifest: pins.manifest,
+            pins: pins_digest,
+            seed,
+            key: key.id(),
+            durability,
+            max_steps: start.max_steps,
+            created_at: at,
+            updated_at: at,
+        },
+        snapshots: [
+            graph_text,
+            (inputs, json::canonical_string(&setup.inputs)),
+            manifest_text,
+            (pins_digest, pins_text),
+        ]
+        .into_iter()
+        .chain(setup.graphs.values().map(|graph| kept_text(&graph.document)))
+        .map(text)
+        .chain(texts)
+        .chain(hooks.document.as_ref().map(|document| text(kept_text(document))))
+        .collect(),
+    };
+    // What the walker refuses to begin leaves no run behind. It begins the same way each time.
+    let begun = RunTree::new(Arc::clone(&graph), setup.clone()).handle(at, Event::Started);
+    if let Err(HandleError::Refused { code, message }) = begun {
+        return Err(Error::of_run(code, message));
+    }
+    store.create_run(&new)?;
+    let guard = store.acquire(&run, &restore::this_process())?;
+    let walker = RunTree::new(Arc::clone(&graph), setup);
+    let driver = drive_with(walker, &run, components, plan, store, key, durability, &project, host)?;
+    Ok(Ready { run, driver, guard })
+}
+
+/// A driver that performs tasks with components.
+#[allow(clippy::too_many_arguments, reason = "each is a part of one whole that exists here alone")]
+pub(crate) fn drive_with(
+    walker: RunTree,
+    run: &str,
+    components: Components,
+    plan: Plan,
+    store: Arc<dyn CheckpointStore>,
+    key: SigningKey,
+    durability: Durability,
+    project: &Project,
+    host: &Host,
+) -> Result<Driver> {
+    let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices));
+    let executor = executor.keeping(Arc::clone(&store)).with_knowledge_of(project.folder(), &host.home);
+    let executor = Arc::new(executor);
+    let parts =
+        Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
+    Driver::new(walker, run, parts).map_err(|error| {
+        Error::storage(format!("the thread that writes to the store cannot be started: {error}"))
+    })
+}
+
+/// A seed: a digest as it is, and of any other text the digest.
+fn seed(text: &str) -> Digest {
+    text.parse()
+        .unwrap_or_else(|_| DomainHasher::new("graph-host/seed-text/v1").field(text.as_bytes()).finish())
+}
+
+/// The path as a project keeps it: relative to the project whose state it is in, where it lies there.
+fn relative(path: &Path, project: &Project) -> String {
+    path.strip_prefix(absolute(project.folder())).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_digest_or_any_text() {
+        let digest = Digest::of_bytes(b"x");
+        assert_eq!(seed(&digest.to_string()), digest);
+        assert_eq!(seed("seven"), seed("seven"));
+        assert_ne!(seed("seven"), seed("eight"));
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(word("examples/a b.yaml"), "'examples/a b.yaml'");
+        assert_eq!(word("examples/a.yaml"), "examples/a.yaml");
+    }
+}

@@ -1,0 +1,120 @@
+//! Watches a run for telemetry.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use graph_core::record::HostCall;
+use graph_core::record::Status;
+use graph_core::time::Timestamp;
+use graph_core::walker::{Notice, TaskReport, TaskSpec};
+
+use super::metrics::Instruments;
+use super::spans::Spans;
+use graph_driver::{CallObserver, Observer};
+
+/// Turns what happens in a run into spans and metrics.
+#[derive(Clone, Debug)]
+pub struct TelemetryObserver {
+    spans: Arc<Option<Spans>>,
+    instruments: Option<Arc<Instruments>>,
+    /// When the superstep of each namespace began.
+    began: HashMap<String, Instant>,
+    /// The nodes of attempts under way.
+    nodes: HashMap<(String, u32), String>,
+}
+
+impl TelemetryObserver {
+    pub(super) fn new(spans: Option<Spans>, instruments: Option<Instruments>) -> Self {
+        Self {
+            spans: Arc::new(spans),
+            instruments: instruments.map(Arc::new),
+            began: HashMap::new(),
+            nodes: HashMap::new(),
+        }
+    }
+
+    fn hear(&mut self, namespace: &str, notice: &Notice) {
+        let (spans, instruments) = (self.spans.as_ref().as_ref(), self.instruments.as_deref());
+        match notice {
+            Notice::SuperstepStarted { superstep, nodes, tasks } => {
+                self.began.insert(namespace.to_owned(), Instant::now());
+                if let Some(spans) = spans {
+                    spans.superstep(namespace, *superstep, nodes, *tasks);
+                }
+            }
+            Notice::Committed { fuel, .. } => {
+                let took = self.began.remove(namespace).map(|began| began.elapsed());
+                if let Some(spans) = spans {
+                    spans.committed(namespace, *fuel);
+                }
+                if let Some(instruments) = instruments {
+                    instruments.committed(took.unwrap_or_default());
+                }
+            }
+            Notice::Retrying { .. } => {
+                if let Some(instruments) = instruments {
+                    instruments.retrying();
+                }
+            }
+            Notice::Child { namespace, notice, .. } => {
+                let namespace = namespace.to_string();
+                self.hear(&namespace, notice);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Observer for TelemetryObserver {
+    fn notice(&mut self, _at: Timestamp, notice: &Notice) {
+        self.hear("", notice);
+    }
+
+    fn dispatched(&mut self, _at: Timestamp, spec: &TaskSpec) {
+        let told = &spec.activation;
+        self.nodes.insert((told.task.clone(), told.attempt), told.node_id.clone());
+        if let Some(spans) = self.spans.as_ref() {
+            spans.dispatched(spec);
+        }
+    }
+
+    fn done(&mut self, _at: Timestamp, task: &str, attempt: u32, report: &TaskReport) {
+        let node = self.nodes.remove(&(task.to_owned(), attempt)).unwrap_or_default();
+        if let Some(instruments) = &self.instruments {
+            instruments.attempt(&node, report.fuel, report.timing.took, report.result.as_ref().err());
+        }
+        if let Some(spans) = self.spans.as_ref() {
+            spans.done(task, attempt, report);
+        }
+    }
+
+    fn aborted(&mut self, task: &str, attempt: u32) {
+        self.nodes.remove(&(task.to_owned(), attempt));
+        if let Some(spans) = self.spans.as_ref() {
+            spans.aborted(task, attempt);
+        }
+    }
+
+    fn stopped(&mut self, status: Status) {
+        if let Some(spans) = self.spans.as_ref() {
+            spans.stopped(status);
+        }
+    }
+
+    fn calls(&self) -> Option<Arc<dyn CallObserver>> {
+        self.spans.is_some().then(|| Arc::new(Calls(Arc::clone(&self.spans))) as Arc<dyn CallObserver>)
+    }
+}
+
+/// Hears of the calls that components make.
+#[derive(Debug)]
+struct Calls(Arc<Option<Spans>>);
+
+impl CallObserver for Calls {
+    fn host_call(&self, task: &str, attempt: u32, call: &HostCall) {
+        if let Some(spans) = self.0.as_ref() {
+            spans.host_call(task, attempt, call);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The log beside the trust store: what was accepted when, and by which keys. Lines are added and never changed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use graph_core::digest::Digest;
+use graph_core::document;
+use graph_core::trust::{
+    KeyId, LogEnd, LogEntry, LogError, LogEvent, SigningKey, Standing, TextStanding, VerifiedComponent,
+    peek_log, read_first_write, read_log, unsigned_text,
+};
+use graph_registry::artifact::Kind;
+use graph_registry::pull::{Pulled, PulledContent};
+
+use crate::error::{Error, Result};
+use crate::host::now;
+use crate::items::graph_file::GraphFile;
+use crate::items::text_items;
+use crate::plan::Plan;
+use crate::project;
+use crate::project::user_home::{Home, create_private_folder, sync_folder, write_atomic};
+
+const BEGIN_ANEW: &str = "find out who changed it, and put trust.log and trust.log.head back from a copy; \
+    to begin a new log, move both away and keep them";
+
+/// The log in a user's space.
+#[derive(Clone, Debug)]
+pub struct TrustLog {
+    home: Home,
+}
+
+impl TrustLog {
+    /// The log beside the trust store of this space.
+    pub fn of(home: &Home) -> Self {
+        Self { home: home.clone() }
+    }
+
+    /// `trust.log`: a line for each time that something was accepted.
+    pub fn file(&self) -> PathBuf {
+        self.home.root().join("trust.log")
+    }
+
+    fn head_file(&self) -> PathBuf {
+        self.home.root().join("trust.log.head")
+    }
+
+    /// Everything that was accepted, in order; every line is checked.
+    pub fn read(&self) -> Result<Vec<LogEntry>> {
+        let (text, head) = self.texts()?;
+        if text.is_empty() && head.is_none() {
+            return Ok(Vec::new());
+        }
+        let keys = self.home.verifying_identities()?;
+        let (entries, _) = read_log(&text, head.as_deref(), &keys).map_err(|error| self.damaged(&error))?;
+        Ok(entries)
+    }
+
+    /// Adds what the log does not say yet: an item is told again when it is accepted as something else than the last time.
+    /// Where there is something to add, the whole log is checked first.
+    pub fn add(&self, entries: Vec<LogEntry>) -> Result<()> {
+        if entries.is_empty() || self.fresh(&self.texts()?.0, entries.clone()).is_empty() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        // Somebody else may have said it meanwhile.
+        let (text, head) = self.texts()?;
+        let fresh = self.fresh(&text, entries);
+        let key = self.home.identity()?;
+        let keys = self.home.verifying_identities()?;
+        let (_, end) = read_log(&text, head.as_deref(), &keys).map_err(|error| self.damaged(&error))?;
+        if head.is_none() {
+            // Before the first line, so that there are never lines without a head.
+            self.write_head(&end, &key)?;
+        }
+        self.append(&text, end, fresh, &key)
+    }
+
+    /// Writes lines behind those of `text`, which end with `end`, and then the head.
+    fn append(&self, text: &str, mut end: LogEnd, entries: Vec<LogEntry>, key: &SigningKey) -> Result<()> {
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        let mut lines = String::new();
+        for entry in entries {
+            let (line, next) = end.append(entry, key);
+            lines.push_str(&line);
+            end = next;
+        }
+        let path = self.file();
+        let failed = |error: &io::Error| Error::write("the trust log", &path, error);
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(0o600);
+        }
+        let mut file = options.open(&path).map_err(|error| failed(&error))?;
+        // A line that was cut short when the machine went down was never written.
+        file.set_len(whole as u64).map_err(|error| failed(&error))?;
+        file.write_all(lines.as_bytes()).map_err(|error| failed(&error))?;
+        file.sync_all().map_err(|error| failed(&error))?;
+        // The head must not be on the disk before the name of a log that is new.
+        sync_folder(&path).map_err(|error| failed(&error))?;
+        self.write_head(&end, key)
+    }
+
+    /// Holds the log for this process.
+    fn lock(&self) -> Result<File> {
+        create_private_folder(self.home.root())?;
+        let lock_path = self.home.root().join(".trust.log.lock");
+        let failed = |error: &io::Error| Error::write("the lock file", &lock_path, error);
+        let lock = File::create(&lock_path).map_err(|error| failed(&error))?;
+        lock.lock().map_err(|error| failed(&error))?;
+        Ok(lock)
+    }
+
+    fn write_head(&self, end: &LogEnd, key: &SigningKey) -> Result<()> {
+        let path = self.head_file();
+        write_atomic(&path, end.head(key).as_bytes(), true)
+            .map_err(|error| Error::write("the head of the trust log", &path, &error))
+    }
+
+    /// Writes the head of a log again that a process left without one: `Some` with the number of lines, `None` where the log
+    /// is intact. That is done for the state alone which a kill during the first write leaves ([`read_first_write`]), no line is
+    /// changed, and the log says that it was done. Every other damage is the error that it is for any command.
+    pub fn repair(&self) -> Result<Option<u64>> {
+        let _lock = self.lock()?;
+        let (text, head) = self.texts()?;
+        let key = self.home.identity()?;
+        let keys = self.home.verifying_identities()?;
+        match read_log(&text, head.as_deref(), &keys) {
+            Ok(_) => return Ok(None),
+            Err(LogError::HeadMissing) => {}
+            Err(error) => return Err(self.damaged(&error)),
+        }
+        let (_, end) = read_first_write(&text, &keys).map_err(|error| match error {
+            LogError::HeadMissing => Error::integrity(format!(
+                "the trust log {} is not repaired: its head is missing, and it has more lines than one command writes. Lines may have been cut off with the head",
+                project::shown(&self.file())
+            ))
+            .help(BEGIN_ANEW),
+            error => self.damaged(&error),
+        })?;
+        let restored = LogEntry {
+            at: now(),
+            digest: None,
+            event: LogEvent::HeadRestored,
+            item: "trust.log".to_owned(),
+            keys: Vec::new(),
+            statement: None,
+        };
+        // The line first, as always: killed in between, the log is as much in need of its head as before.
+        self.append(&text, end, vec![restored], &key)?;
+        Ok(Some(end.lines))
+    }
+
+    /// What a run begins or goes on with.
+    pub fn accept_plan(&self, plan: &Plan, graphs: &[(&str, &GraphFile)]) -> Result<()> {
+        let components = plan.items.values().filter_map(|item| item.as_ref().ok());
+        let mut entries: Vec<_> = components.map(|admitted| of_component(&admitted.verified)).collect();
+        for text in plan.texts.values().filter_map(|text| text.as_ref().ok()) {
+            if let TextStanding::Signed { key, .. } = &text.standing {
+                let item = text_items::key(text.item_type, &text.id, text.format);
+                entries.push(accepted(item, text.digest, vec![key.id]));
+            }
+        }
+        for (id, file) in graphs {
+            if let TextStanding::Signed { key, .. } = &file.standing {
+                entries.push(accepted(format!("graph {id}"), file.graph.digest, vec![key.id]));
+            }
+        }
+        self.add(entries)
+    }
+
+    /// A component that became known while a run was under way.
+    pub fn accept_component(&self, component: &VerifiedComponent) -> Result<()> {
+        self.add(vec![of_component(component)])
+    }
+
+    /// What was pulled.
+    pub fn accept_pulled(&self, pulled: &Pulled) -> Result<()> {
+        let entry = match &pulled.content {
+            PulledContent::Component { component, .. } => of_component(component),
+            PulledContent::Text { text, extension, .. } => {
+                let (id, kind) = (&pulled.id, pulled.kind);
+                // As a run that uses it will say.
+                let (item, digest) = if kind == Kind::Graph {
+                    (format!("graph {id}"), document::load(id, text, id)?.graph.digest)
+                } else {
+                    let digest = Digest::of_bytes(unsigned_text(text).as_bytes());
+                    (format!("{} {id}.{extension}", kind.as_str()), digest)
+                };
+                accepted(item, digest, vec![pulled.key.id])
+            }
+        };
+        self.add(vec![entry])
+    }
+
+    /// A change of the user's trust store.
+    pub fn key(
+        &self,
+        event: LogEvent,
+        name: &str,
+        keys: Vec<KeyId>,
+        statement: Option<Digest>,
+    ) -> Result<()> {
+        self.add(vec![LogEntry { at: now(), digest: None, event, item: name.to_owned(), keys, statement }])
+    }
+
+    /// What the log does not end with for its item.
+    #[allow(clippy::unused_self, reason = "reads as what the log does")]
+    fn fresh(&self, text: &str, entries: Vec<LogEntry>) -> Vec<LogEntry> {
+        let known = peek_log(text);
+        let is_key = |entry: &LogEntry| {
+            matches!(entry.event, LogEvent::KeyAdded | LogEvent::KeyRevoked | LogEvent::KeyRotated)
+        };
+        let said = |entry: &LogEntry| {
+            let of_item = |other: &&LogEntry| is_key(other) == is_key(entry) && other.item == entry.item;
+            known.iter().rev().find(of_item).is_some_and(|last| last.says_the_same(entry))
+        };
+        entries.into_iter().filter(|entry| !said(entry)).collect()
+    }
+
+    fn texts(&self) -> Result<(String, Option<String>)> {
+        let read = |path: PathBuf| match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(Error::integrity(format!("the trust log {} is not text", project::shown(&path))))
+            }
+            Err(error) => Err(Error::read("the trust log", &path, &error)),
+        };
+        Ok((read(self.file())?.unwrap_or_default(), read(self.head_file())?))
+    }
+
+    fn damaged(&self, error: &LogError) -> Error {
+        Error::integrity(format!("the trust log {} is not intact: {error}", project::shown(&self.file())))
+            .help(if *error == LogError::HeadMissing {
+                "`graph-host trust repair` writes the head again where a process was killed during its first write"
+            } else {
+                BEGIN_ANEW
+            })
+    }
+}
+
+fn of_component(component: &VerifiedComponent) -> LogEntry {
+    let version = component.version().map(|version| format!("@{version}")).unwrap_or_default();
+    let item = format!("{}{version}", component.id());
+    let event = match component.standing() {
+        Standing::Signed { .. } => LogEvent::Accepted,
+        Standing::Unsigned => LogEvent::AcceptedUnsigned,
+    };
+    LogEntry {
+        event,
+        statement: component.statement_digest().copied(),
+        ..accepted(item, *component.digest(), component.standing().keys().map(|key| key.id).collect())
+    }
+}
+
+fn accepted(item: String, digest: Digest, keys: Vec<KeyId>) -> LogEntry {
+    LogEntry { at: now(), digest: Some(digest), event: LogEvent::Accepted, item, keys, statement: None }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn a_log_that_a_kill_left_without_head_is_repaired_and_no_other_damage_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let entry = |item: &str| accepted(item.to_owned(), Digest::of_bytes(b"1"), Vec::new());
+        assert_eq!(log.repair().unwrap(), None, "nothing was written yet");
+        log.add(vec![entry("a"), entry("b")]).unwrap();
+        assert_eq!(log.repair().unwrap(), None);
+        let (whole, head) =
+            (fs::read_to_string(log.file()).unwrap(), fs::read_to_string(log.head_file()).unwrap());
+        // Cut off, with the head still there.
+        fs::write(log.file(), whole.lines().next().unwrap().to_owned() + "\n").unwrap();
+        assert_eq!(log.repair().unwrap_err().kind(), Kind::Integrity);
+        fs::write(log.file(), &whole).unwrap();
+        // A head that this host has not written.
+        fs::write(log.head_file(), head.replacen('2', "1", 1)).unwrap();
+        assert_eq!(log.repair().unwrap_err().kind(), Kind::Integrity);
+        // What a kill during the first write left, when the head came last.
+        fs::remove_file(log.head_file()).unwrap();
+        let refused = log.add(vec![entry("c")]).unwrap_err();
+        assert!(refused.help_text().unwrap().contains("trust repair"), "{refused:?}");
+        assert_eq!(log.repair().unwrap(), Some(2));
+        assert!(fs::read_to_string(log.file()).unwrap().starts_with(&whole), "no line has changed");
+        let events: Vec<_> = log.read().unwrap().iter().map(|entry| entry.event).collect();
+        assert_eq!(events, [LogEvent::Accepted, LogEvent::Accepted, LogEvent::HeadRestored]);
+        log.add(vec![entry("c")]).unwrap();
+        // A longer log has had a head: what is missing at its end would be missing for good.
+        fs::remove_file(log.head_file()).unwrap();
+        let before = fs::read_to_string(log.file()).unwrap();
+        assert!(log.repair().unwrap_err().message().contains("more lines than one command writes"));
+        assert_eq!(fs::read_to_string(log.file()).unwrap(), before);
+        assert!(!log.head_file().exists());
+    }
+
+    #[test]
+    fn lines_are_never_without_a_head() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let entry = || vec![accepted("a".to_owned(), Digest::of_bytes(b"1"), Vec::new())];
+        // Killed before the first line.
+        log.write_head(&LogEnd::default(), &log.home.identity().unwrap()).unwrap();
+        assert_eq!(log.read().unwrap(), []);
+        log.add(entry()).unwrap();
+        // Killed after the lines.
+        log.write_head(&LogEnd::default(), &log.home.identity().unwrap()).unwrap();
+        assert_eq!(log.read().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_new_is_added_and_every_edit_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let entry =
+            |item: &str, digest: &[u8]| accepted(item.to_owned(), Digest::of_bytes(digest), Vec::new());
+        assert_eq!(log.read().unwrap(), []);
+        log.add(vec![entry("a", b"1"), entry("b", b"1")]).unwrap();
+        log.add(vec![entry("a", b"1")]).unwrap();
+        log.add(vec![entry("a", b"2")]).unwrap();
+        log.add(vec![entry("a", b"1")]).unwrap();
+        let items =
+            |log: &TrustLog| log.read().unwrap().into_iter().map(|entry| entry.item).collect::<Vec<_>>();
+        assert_eq!(items(&log), ["a", "b", "a", "a"]);
+        log.home.rotate_identity(true, now()).unwrap();
+        log.add(vec![entry("c", b"1")]).unwrap();
+        assert_eq!(items(&log), ["a", "b", "a", "a", "c"]);
+        // A line that was cut short was never written.
+        let whole = fs::read_to_string(log.file()).unwrap();
+        fs::write(log.file(), format!("{whole}{{\"entry\":")).unwrap();
+        assert_eq!(items(&log).len(), 5);
+        log.add(vec![entry("d", b"1")]).unwrap();
+        assert_eq!(items(&log).len(), 6);
+        let whole = fs::read_to_string(log.file()).unwrap();
+        let cut = whole.lines().next().unwrap().to_owned() + "\n";
+        for damaged in [whole.replacen("\"b\"", "\"B\"", 1), cut, String::new()] {
+            fs::write(log.file(), damaged).unwrap();
+            assert_eq!(log.read().unwrap_err().kind(), Kind::Integrity);
+            assert_eq!(log.add(vec![entry("e", b"1")]).unwrap_err().kind(), Kind::Integrity);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What `sign` and `verify` are pointed at, and the files that signing writes.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use graph_core::capability::{CapabilityKind, Ceiling, InterfaceName, Provision};
+use graph_core::id::ItemId;
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Description, WORLD};
+use graph_core::trust::{
+    ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SigningKey,
+    TextKind, VerifiedComponent, make_statement, sign_component,
+};
+
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::items::locate::{read_component, type_of_file};
+use crate::plan::admission::cannot_describe;
+use crate::project::user_home::write_atomic;
+
+/// The largest text item that is read, in bytes.
+const LARGEST_TEXT: u64 = 16 << 20;
+
+/// A file that can be signed.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A component: its envelope lies beside it.
+    Component {
+        /// Its bytes.
+        bytes: Arc<[u8]>,
+    },
+    /// A text: its signature is a line of its own.
+    Text {
+        /// The text.
+        text: String,
+        /// How its format marks a comment.
+        mark: CommentMark,
+    },
+}
+
+impl Target {
+    /// Reads a file: `.wasm` is a component, formats that have comments are texts.
+    pub fn read(path: &Path) -> Result<Self> {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if path.is_dir() {
+            return Err(Error::usage(format!("{} is a folder, a file is needed", path.display())));
+        }
+        if extension.eq_ignore_ascii_case("wasm") {
+            return Ok(Self::Component { bytes: read_component(path)? });
+        }
+        match CommentMark::for_extension(extension) {
+            Some(mark) => {
+                let bytes = read_bytes("the file", path, LARGEST_TEXT)?;
+                let text = String::from_utf8(bytes).map_err(|_| {
+                    Error::invalid(format!("the file {} is not text in UTF-8", path.display()))
+                })?;
+                Ok(Self::Text { text, mark })
+            }
+            None if path.exists() => Err(Error::usage(format!(
+                "{} is neither a component nor a text that can carry a signature line",
+                path.display()
+            ))
+            .help(
+                "components are `.wasm`; texts are formats with comments, such as `.yaml`, `.md` and `.js`",
+            )),
+            None => Err(Error::not_found(format!("the file {} does not exist", path.display()))),
+        }
+    }
+
+    /// The envelope at a path, if there is one.
+    pub fn read_envelope(path: &Path) -> Result<Option<String>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = read_bytes("the envelope", path, MAX_ENVELOPE as u64)?;
+        String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| Error::integrity(format!("the envelope {} is not text in UTF-8", path.display())))
+    }
+
+    /// The id under which a file is found: what lies below `.ai/tools`, `.ai/knowledge` or `.ai/directives` has the id of
+    /// its path there.
+    pub fn id_of_path(path: &Path) -> Option<String> {
+        let path = std::path::absolute(path).ok()?;
+        let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_str()).collect::<Option<_>>()?;
+        let kinds = ["tools", "knowledge", "directives"];
+        let root = parts.windows(2).rposition(|pair| pair[0] == ".ai" && kinds.contains(&pair[1]))?;
+        let below = parts.get(root + 2..)?.join("/");
+        let (id, _) = below.rsplit_once('.')?;
+        ItemId::parse(id).ok().map(|id| id.to_string())
+    }
+
+    /// The id that was given, or the one of the path.
+    pub fn id(given: Option<&str>, path: &Path) -> Result<ItemId> {
+        let id = match given {
+            Some(id) => id.to_owned(),
+            None => Self::id_of_path(path).ok_or_else(|| {
+                Error::usage(format!("the item id of {} is not known", path.display()))
+                    .help("name it with `--id`, for example `--id acme/fetch`; below `.ai/tools` it follows from the path")
+            })?,
+        };
+        ItemId::parse(&id).map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")))
+    }
+}
+
+/// What kind of item the text of a file is, where nobody says it.
+pub fn kind_of_text(path: &Path, text: &str) -> TextKind {
+    type_of_file(path, || Some(text.to_owned())).into()
+}
+
+/// What a signer states about a component besides what the component says of itself.
+#[derive(Clone, Debug)]
+pub struct Claims<'c> {
+    /// The item that it is.
+    pub id: &'c str,
+    /// Its version.
+    pub version: &'c str,
+    /// The most that it may be granted; without it, what its imports stand for.
+    pub ceiling: Option<Ceiling>,
+    /// What a task of it needs.
+    pub limits: Option<TaskLimits>,
+}
+
+/// What a component says of itself.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// The answer of `describe`.
+    pub description: Description,
+    /// The interfaces that it imports, but those that define types alone.
+    pub interfaces: Vec<String>,
+    /// The capabilities that these interfaces stand for.
+    pub kinds: Vec<CapabilityKind>,
+}
+
+/// Compiles a component and asks it what it is.
+pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
+    let engine = crate::run::start::engine(host)?;
+    let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
+    let description = engine.describe(component).await.map_err(|error| cannot_describe(&error))?;
+    let interfaces: Vec<String> = loaded
+        .imports()
+        .iter()
+        .filter(|import| !import.type_only)
+        .map(|import| import.name.clone())
+        .collect();
+    let wants = |kind: CapabilityKind| {
+        let own = |name: &str| match InterfaceName::parse(name).ok()?.provision() {
+            Provision::Kinds { own, .. } => own,
+            _ => None,
+        };
+        description
+            .interfaces
+            .iter()
+            .any(|wanted| wanted.name == kind.as_str() || own(&wanted.name) == Some(kind))
+    };
+    let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
+    let mut kinds = Vec::new();
+    for interface in &interfaces {
+        let parsed = InterfaceName::parse(interface)
+            .map_err(|error| Error::integrity(format!("`{}` imports {error}", component.id())))?;
+        match parsed.provision() {
+            // Files bring the types of clocks along; that is no wish for clocks.
+            Provision::Kinds { own: Some(kind), brought_by } => {
+                let comes_along = has_files
+                    && kind != CapabilityKind::Filesystem
+                    && brought_by.contains(&CapabilityKind::Filesystem)
+                    && !wants(kind);
+                if !comes_along {
+                    kinds.push(kind);
+                }
+            }
+            Provision::Kinds { own: None, .. } | Provision::Types => {}
+            Provision::Unknown | Provision::OtherVersion { .. } => {
+                let message =
+                    format!("`{}` imports `{interface}`, which this host does not offer", component.id());
+                return Err(Error::integrity(message));
+            }
+        }
+    }
+    Ok(Described { description, interfaces, kinds })
+}
+
+/// States what a component is, signs the statement and writes the envelope.
+pub fn sign_component_file(
+    envelope: &Path,
+    component: &VerifiedComponent,
+    described: Described,
+    claims: Claims<'_>,
+    key: &SigningKey,
+) -> Result<ComponentStatement> {
+    let predicate = Predicate {
+        id: claims.id.to_owned(),
+        version: claims.version.to_owned(),
+        world: WORLD.to_owned(),
+        interfaces: described.interfaces,
+        description: described.description,
+        ceiling: claims.ceiling.unwrap_or_else(|| Ceiling::of(described.kinds)),
+        limits: claims.limits,
+    };
+    let statement = make_statement(component.bytes(), predicate).map_err(|error| {
+        Error::invalid(format!("what is to be stated about `{}` is refused: {error}", claims.id))
+    })?;
+    let text = sign_component(&statement, key).map_err(|error| Error::storage(error.to_string()))?;
+    write_envelope(envelope, &text)?;
+    Ok(statement)
+}
+
+/// Adds a signature to the envelope of a component, over the statement that it holds. A signer who names an item means
+/// that one.
+pub fn countersign(
+    envelope: &Path,
+    bytes: &[u8],
+    item: Option<&str>,
+    key: &SigningKey,
+) -> Result<ComponentStatement> {
+    let text = Target::read_envelope(envelope)?
+        .ok_or_else(|| Error::not_found(format!("the envelope {} does not exist", envelope.display())))?;
+    let failed = |error: ClaimsError| {
+        let message = format!("{}: {error}", envelope.display());
+        match error {
+            ClaimsError::AlreadySigned(_) | ClaimsError::Full => Error::usage(message),
+            ClaimsError::Write(_) => Error::storage(message),
+            _ => Error::integrity(message),
+        }
+    };
+    let claims = EnvelopeClaims::read(&text).map_err(failed)?;
+    let stated = &claims.statement.predicate;
+    let stated_as = [stated.id.clone(), format!("{}@{}", stated.id, stated.version)];
+    if let Some(item) = item.filter(|item| !stated_as.iter().any(|stated| stated == item)) {
+        let [_, stated] = stated_as;
+        return Err(Error::usage(format!(
+            "the envelope states that the component is `{stated}`, not `{item}`"
+        )));
+    }
+    let signed = claims.countersign(bytes, key).map_err(failed)?;
+    write_envelope(envelope, &signed)?;
+    Ok(claims.statement)
+}
+
+/// Puts a text in place of a file, which keeps its permissions.
+pub fn replace_text(path: &Path, text: &str) -> Result<()> {
+    let failed = |error: &std::io::Error| Error::write("the text item", path, error);
+    let permissions = fs::metadata(path).map_err(|error| failed(&error))?.permissions();
+    write_atomic(path, text.as_bytes(), false).map_err(|error| failed(&error))?;
+    fs::set_permissions(path, permissions).map_err(|error| failed(&error))
+}
+
+fn write_envelope(path: &Path, text: &str) -> Result<()> {
+    write_atomic(path, text.as_bytes(), false).map_err(|error| Error::write("the envelope", path, &error))
+}
+
+fn read_bytes(what: &str, path: &Path, most: u64) -> Result<Vec<u8>> {
+    let failed = |error: &std::io::Error| Error::read(what, path, error);
+    let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
+    if metadata.is_dir() {
+        return Err(Error::usage(format!("{} is a folder, a file is needed", path.display())));
+    }
+    if !metadata.is_file() {
+        return Err(Error::usage(format!("{} is not a regular file", path.display())));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| failed(&error))?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > most {
+        return Err(Error::invalid(format!("{what} {} is larger than {most} bytes", path.display())));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_follow_from_paths_in_a_project() {
+        let id = |path: &str| Target::id_of_path(Path::new(path));
+        assert_eq!(id("/p/.ai/tools/acme/fetch.wasm").as_deref(), Some("acme/fetch"));
+        assert_eq!(id("/p/.ai/tools/a.yaml").as_deref(), Some("a"));
+        assert_eq!(id("/p/.ai/knowledge/graphs/x.md").as_deref(), Some("graphs/x"));
+        assert_eq!(id("/p/.ai/other/a.yaml"), None);
+        assert_eq!(id("/p/graph.yaml"), None);
+        assert_eq!(id("/p/.ai/tools/a b.wasm"), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! The keys that count for a command: the user's trust store, and the files that the command line names.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use graph_core::capability::{Ceiling, ItemPattern};
+use graph_core::trust::{EditError, TrustStore, TrustedKey};
+
+use crate::error::{Error, Result};
+use crate::history::run_knowledge_item::ITEMS;
+use crate::notice::{Notice, NoticeObserver};
+use crate::project;
+use crate::project::text_file;
+use crate::project::user_home::{Home, create_private_folder, write_atomic};
+
+/// Reads the user's trust store and those of `--trust`. A store beside a graph is never read by itself.
+pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Result<TrustStore> {
+    let mut store = match text_file::read(&home.trust_file()) {
+        Ok(text) => parse(&home.trust_file(), &text, notices)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => TrustStore::default(),
+        Err(error) => return Err(Error::read("the trust store", &home.trust_file(), &error)),
+    };
+    for path in named {
+        let text = text_file::read_named_as("the trust file", path)?;
+        if text.trim().is_empty() {
+            return Err(Error::invalid(format!("the trust file {} is empty", project::shown(path)))
+                .help("leave --trust out, or write `keys: []` where no key is to be trusted"));
+        }
+        store = store.merge(parse(path, &text, notices)?);
+    }
+    Ok(store.merge(own(home)?))
+}
+
+/// This host's own keys, for the knowledge that it writes about runs.
+fn own(home: &Home) -> Result<TrustStore> {
+    if !home.identity_file().exists() {
+        return Ok(TrustStore::default());
+    }
+    let items = ItemPattern::parse(ITEMS)
+        .map_err(|error| Error::invalid(format!("the pattern of this host's items: {error}")))?;
+    let entry = |key| TrustedKey {
+        name: "this host".to_owned(),
+        key,
+        items: vec![items.clone()],
+        ceiling: Ceiling::of([]),
+        not_before: None,
+        not_after: None,
+        revoked: None,
+        succeeds: None,
+    };
+    Ok(TrustStore::new(home.verifying_identities()?.into_iter().map(entry).collect()))
+}
+
+/// The trust store in a file as it is now; an empty one where there is no file.
+pub fn read_store(path: &Path) -> Result<TrustStore> {
+    match text_file::read(path) {
+        Ok(text) => Ok(TrustStore::from_yaml(&project::shown(path), &text)?.0),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(TrustStore::default())
+        }
+        Err(error) => Err(Error::read("the trust store", path, &error)),
+    }
+}
+
+/// Edits a trust store: its text goes through `change`, and the file appears whole or not at all. Edits of several
+/// processes come one after the other. `record` writes the edit down before it is made, once nothing but the disk can keep it
+/// from being made: a process that is killed in between has recorded what the same command, given again, then does.
+pub fn edit<T>(
+    path: &Path,
+    change: impl FnOnce(&str, &str) -> Result<(String, T), EditError>,
+    record: impl FnOnce(&T) -> Result<()>,
+) -> Result<T> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create_private_folder(folder)?;
+    let lock_path = folder.join(".trust.lock");
+    let lock = File::create(&lock_path).map_err(|error| Error::write("the lock file", &lock_path, &error))?;
+    lock.lock().map_err(|error| Error::write("the lock file", &lock_path, &error))?;
+    let text = match text_file::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Error::read("the trust store", path, &error)),
+    };
+    let (edited, changed) = change(&project::shown(path), &text).map_err(|error| match error {
+        EditError::Invalid(problems) => problems.into(),
+        EditError::Exists(_) => {
+            Error::usage(error.to_string()).help(format!("edit {} to change an entry", path.display()))
+        }
+        EditError::Unbelieved(_) => Error::integrity(error.to_string()).help(
+            "get the new public key from its owner in another way, and add it with `graph-host trust add`",
+        ),
+        EditError::NotFound(_) => {
+            Error::not_found(error.to_string()).help("`graph-host trust list` shows the keys and their ids")
+        }
+    })?;
+    record(&changed)?;
+    write_atomic(path, edited.as_bytes(), false)
+        .map_err(|error| Error::write("the trust store", path, &error))?;
+    Ok(changed)
+}
+
+fn parse(path: &Path, text: &str, notices: &dyn NoticeObserver) -> Result<TrustStore> {
+    let (store, warnings) = TrustStore::from_yaml(&project::shown(path), text)?;
+    if !warnings.is_empty() {
+        notices.notice(Notice::Doubtful(&warnings));
+    }
+    Ok(store)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_core::trust::Revocation;
+
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn a_broken_or_missing_store_is_an_error_and_not_an_empty_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().to_owned());
+        assert!(load(&home, &[], &()).unwrap().keys().is_empty());
+        let other = folder.path().join("other.yaml");
+        let named = std::slice::from_ref(&other);
+        assert_eq!(load(&home, named, &()).unwrap_err().kind(), Kind::NotFound);
+        std::fs::write(&other, "keys: 1").unwrap();
+        assert_eq!(load(&home, named, &()).unwrap_err().kind(), Kind::Invalid);
+        let unchanged = |_: &str, text: &str| Ok((text.to_owned(), ()));
+        assert_eq!(edit(&other, unchanged, |()| Ok(())).map_err(|error| error.kind()), Ok(()));
+        let revoked =
+            |name: &str, text: &str| Ok((TrustStore::revoke(name, text, "x", Revocation::Always)?, ()));
+        let refused = edit(&other, revoked, |()| Ok(()));
+        assert_eq!(refused.unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "keys: 1");
+        let emptied = |_: &str, _: &str| Ok((String::new(), ()));
+        let unrecorded = edit(&other, emptied, |()| Err(Error::integrity("the log is damaged")));
+        assert_eq!(unrecorded.unwrap_err().kind(), Kind::Integrity);
+        assert_eq!(
+            std::fs::read_to_string(&other).unwrap(),
+            "keys: 1",
+            "what cannot be recorded is not done"
+        );
+        std::fs::write(home.trust_file(), [0xff]).unwrap();
+        assert_eq!(load(&home, &[], &()).unwrap_err().kind(), Kind::Invalid);
+    }
+}

@@ -1,0 +1,156 @@
+//! The arrows between the crates point one way, only the command line does what a command line does, and tests change
+//! nothing of what the product is built from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What `cargo` prints. Nothing is fetched.
+fn cargo(args: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
+    let mut command = Command::new(cargo);
+    let output =
+        command.args(args).args(["--locked", "--offline", "--manifest-path", manifest]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn crates_depend_on_each_other_one_way_only() {
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    let members: BTreeSet<_> = packages.iter().map(name).collect();
+    let mut edges = BTreeSet::new();
+    for package in packages {
+        let dependencies = package["dependencies"].as_array().unwrap().iter();
+        // A dependency of the kind `null` is neither for tests nor for build scripts.
+        for dependency in dependencies.filter(|dependency| dependency["kind"].is_null()).map(name) {
+            for (prefix, only) in [("wasmtime", "graph-engine"), ("clap", "graph-host")] {
+                if dependency.starts_with(prefix) {
+                    assert_eq!(name(package), only, "{dependency} is named in one crate alone");
+                }
+            }
+            if members.contains(&dependency) {
+                edges.insert((name(package), dependency));
+            }
+        }
+    }
+    let allowed = [
+        ("graph-cases", "graph-core"),
+        ("graph-cases", "graph-driver"),
+        ("graph-cases", "graph-runtime"),
+        ("graph-cases", "graph-store"),
+        ("graph-driver", "graph-core"),
+        ("graph-driver", "graph-store"),
+        ("graph-engine", "graph-core"),
+        ("graph-engine", "graph-http"),
+        ("graph-host", "graph-cases"),
+        ("graph-host", "graph-core"),
+        ("graph-host", "graph-runtime"),
+        ("graph-registry", "graph-core"),
+        ("graph-registry", "graph-http"),
+        ("graph-runtime", "graph-core"),
+        ("graph-runtime", "graph-driver"),
+        ("graph-runtime", "graph-engine"),
+        ("graph-runtime", "graph-http"),
+        ("graph-runtime", "graph-registry"),
+        ("graph-runtime", "graph-store"),
+        ("graph-store", "graph-core"),
+    ];
+    let allowed: BTreeSet<_> =
+        allowed.into_iter().map(|(one, two)| (one.to_owned(), two.to_owned())).collect();
+    assert_eq!(edges, allowed);
+}
+
+/// What ends the process, prints, or asks where the command was typed.
+const OF_THE_COMMAND_LINE: [&str; 8] =
+    ["process::exit", "println!", "eprintln!", "print!(", "dbg!(", "clap::", "env::current_dir", "ExitCode"];
+
+/// The code of a file of sources, without its tests: what is below `#[cfg(test)]`, where that is about a module.
+fn without_tests(text: &str) -> &str {
+    ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\n#[allow"]
+        .into_iter()
+        .filter_map(|mark| text.find(mark))
+        .min()
+        .map_or(text, |at| &text[..at])
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && path.file_name().is_some_and(|name| name != "tests.rs")
+            // The suite for stores of others is tests, too.
+            && !path.components().any(|part| ["tests", "conformance"].iter().any(|name| part.as_os_str() == *name))
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&host).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        if source.is_dir() && source != host.join("cli/src") {
+            sources(&source, &mut files);
+        }
+    }
+    assert!(files.len() > 250, "{}", files.len());
+    let mut found = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let shown = file.strip_prefix(&host).unwrap().display().to_string();
+        for (number, line) in without_tests(&text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            for word in OF_THE_COMMAND_LINE {
+                if code.contains(word) {
+                    found.push(format!("{shown}:{}: {}", number + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The features that each dependency is built with, by its name and version: once, or once for the target and once for
+/// macros and build scripts.
+fn features(args: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+    let tree = cargo(&[&["tree", "--prefix", "none", "--format", "{p}|{f}"][..], args].concat());
+    let mut found = BTreeMap::<_, BTreeSet<_>>::new();
+    // An empty line is between the trees of two crates.
+    for line in tree.lines().filter(|line| !line.is_empty()) {
+        let (package, features) = line.split_once('|').unwrap_or_else(|| panic!("{line}"));
+        let package: Vec<_> = package.split(' ').take(2).collect();
+        let features = features.trim_end_matches(" (*)");
+        found.entry(package.join(" ")).or_default().insert(features.to_owned());
+    }
+    found.retain(|package, _| !package.starts_with("graph-"));
+    found
+}
+
+/// Otherwise `cargo test` and `cargo bench` would build much of it a second time, wasmtime first of all, and test something
+/// else than what users get.
+#[test]
+fn tests_are_built_with_the_dependencies_of_the_product() {
+    let product = features(&["--package", "graph-host", "--edges", "normal,build"]);
+    assert!(product.keys().any(|package| package.starts_with("wasmtime v")), "{product:?}");
+    for scope in [&["--workspace"][..], &["--package", "graph-host"]] {
+        let tested = features(&[scope, &["--edges", "normal,build,dev"]].concat());
+        let differing: Vec<_> = product
+            .iter()
+            .filter(|(package, features)| tested.get(*package) != Some(*features))
+            .map(|(package, features)| format!("{package}: {features:?}, in tests {:?}", tested.get(package)))
+            .collect();
+        assert!(differing.is_empty(), "{}", differing.join("\n"));
+    }
+}
