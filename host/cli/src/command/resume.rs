@@ -2,6 +2,7 @@
 
 use graph_host::context::named_project;
 use graph_runtime::run::resume::reopen;
+use graph_runtime::telemetry::Telemetry;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -198,10 +199,8 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
         checked: resumable.checked,
     };
     let ended = session.go(event).await;
-    if let Some(telemetry) = telemetry {
-        if let Err(error) = telemetry.finish() {
-            output.warn(format_args!("{error}; the run is none the worse"));
-        }
+    if let Some(Err(error)) = telemetry.map(Telemetry::finish) {
+        output.warn(format_args!("{error}; the run is none the worse"));
     }
     let summary = ended?;
     super::run::finish(&session, &*store, &resumable.graph.id, &summary, args.quiet, context)

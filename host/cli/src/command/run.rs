@@ -5,6 +5,7 @@ use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
 use graph_runtime::error::Kind;
 use graph_runtime::history::checkpoints::Names;
+use graph_runtime::telemetry::Telemetry;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -245,10 +246,8 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         checked: None,
     };
     let ended = session.go(Event::Started).await;
-    if let Some(telemetry) = telemetry {
-        if let Err(error) = telemetry.finish() {
-            output.warn(format_args!("{error}; the run is none the worse"));
-        }
+    if let Some(Err(error)) = telemetry.map(Telemetry::finish) {
+        output.warn(format_args!("{error}; the run is none the worse"));
     }
     let summary = ended?;
     finish(&session, &*store, &graph.id, &summary, args.quiet, context)
