@@ -19,12 +19,12 @@ use crate::error::{Error, Result};
 use crate::host::{Host, now};
 use crate::run::restore;
 use crate::run::resume::{self, finished, own_key, pinned_by};
-use crate::run::snapshot::Kept;
+use crate::run::snapshot::RunSnapshot;
 use graph_driver::{DriveError, Driver, Parts, SystemClock, TaskExecutor, Writing};
 
 /// A run after an edit, or a fork as it begins.
 #[derive(Debug)]
-pub struct Travelled {
+pub struct EditedRun {
     /// The run.
     pub run: String,
     /// Its graph's id.
@@ -60,7 +60,7 @@ pub async fn update(
     edit: Edit,
     back_to: Option<Place>,
     host: &Host,
-) -> Result<Travelled> {
+) -> Result<EditedRun> {
     let found = restore::find(&*store, name)?;
     let run = found.run_id;
     let guard = store.acquire(&run, &restore::this_process())?;
@@ -75,7 +75,7 @@ pub async fn update(
     let restored = restore::restore(&*store, &run, key.verifying_key())?;
     let (restored, _) = restored.ok_or_else(|| nothing_stored(&run))?;
     pinned_by(&mut row, &restored.root);
-    let kept = Kept::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row)?;
     let hooks = kept.hooks(&*store)?.hooks;
     let graph = Arc::new(kept.graph);
     let back_to = match back_to {
@@ -99,7 +99,7 @@ pub async fn update(
     let verifying = key.verifying_key();
     let summary = drive(walker, &row, store, key, event).await?;
     drop(guard);
-    Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
+    Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
 
 /// Makes a new run that begins where another one stood at a checkpoint, edited or as it was, and leaves it suspended
@@ -111,7 +111,7 @@ pub async fn fork(
     edit: Option<Edit>,
     run_id: Option<String>,
     host: &Host,
-) -> Result<Travelled> {
+) -> Result<EditedRun> {
     let origin = restore::find(&*store, name)?;
     let key = own_key(&origin, host)?;
     let of = restore::restore_at(&*store, &origin.run_id, key.verifying_key(), &place)?;
@@ -123,7 +123,7 @@ pub async fn fork(
     let sequence = of.checkpoint.sequence;
     let mut row = fork_row(&origin, &of, &run);
     (row.created_at, row.updated_at) = (at, at);
-    let kept = Kept::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row)?;
     row.manifest = kept.pins.manifest;
     let hooks = kept.hooks(&*store)?.hooks;
     let graph = Arc::new(kept.graph);
@@ -142,7 +142,7 @@ pub async fn fork(
     let summary = drive(walker()?, &row, store, key, Event::Forked(edit)).await?;
     drop(guard);
     let origin = Some((origin.run_id.clone(), sequence));
-    Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin })
+    Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }
 
 /// The row of a fork: what it is pinned to is what the checkpoint says, whatever the run was changed to since.

@@ -22,10 +22,10 @@ use crate::items::locate::judged;
 use crate::items::text_items;
 use crate::plan::Plan;
 use crate::project::{self, Project};
-use crate::run::drift::{self, Present};
+use crate::run::drift::{self, CurrentSources};
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore::{self, Checked};
-use crate::run::snapshot::Kept;
+use crate::run::snapshot::RunSnapshot;
 use crate::run::start::{Ready, components, drive_with, engine};
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
@@ -70,14 +70,14 @@ fn still_trusted(
     trust: &TrustStore,
     judged: Moment,
 ) -> Result<()> {
-    let refusal = not_let_in(run, before, plan)
+    let refusal = refuse_revoked_items(run, before, plan)
         .or_else(|| signer_revoked(run, before, pins, trust, now()))
         .or_else(|| not_as_required(run, graph, pins, trust, judged));
     refusal.map_or(Ok(()), Err)
 }
 
 /// Takes a run, checks what it goes on from and what has changed around it, and restores it.
-pub async fn reopen(
+pub async fn open(
     name: &str,
     store: Arc<dyn CheckpointStore>,
     accept_changes: bool,
@@ -106,13 +106,13 @@ pub async fn reopen(
     if let Some(tree) = &restored {
         pinned_by(&mut row, &tree.root);
     }
-    let kept = Kept::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row)?;
 
     let mut pins = kept.pins.clone();
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let judged = judged(restored.as_ref().map(|tree| tree.root.checkpoint.at));
     let mut present =
-        Present { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
+        CurrentSources { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = inputs_of(&*store, &row)?;
     let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
@@ -231,7 +231,7 @@ pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
 
 /// The refusal to go on with items that the run was begun with and that are not let in any more: changed without being
 /// signed again, or signed with a key that does not count any more. No acceptance helps against that.
-pub(crate) fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
+pub(crate) fn refuse_revoked_items(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let users = plan.users();
     let components = plan.items.iter().filter(|(id, _)| kept.components.contains_key(*id));
     let components = components.filter_map(|(id, item)| {
@@ -363,7 +363,7 @@ pub(crate) fn bare_walker(
     if let Some(tree) = &restored {
         pinned_by(&mut row, &tree.root);
     }
-    let kept = Kept::read(store, &row)?;
+    let kept = RunSnapshot::read(store, &row)?;
     let inputs: Value = serde_json::from_str(&restore::snapshot(store, &row.inputs, "the inputs")?)
         .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
     let (from_the_start, standing) = (restored.is_none(), standing(restored.as_ref().map(|tree| &tree.root)));

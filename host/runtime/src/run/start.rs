@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
 use crate::host::{Host, now};
 use crate::items::graph_file::{GraphFile, locate};
-use crate::items::locate::Places;
+use crate::items::locate::ItemLocator;
 use crate::items::outer_hooks::OuterHooks;
 use crate::items::subgraphs::Subgraphs;
 use crate::notice::{CompileNotices, Notice};
@@ -54,7 +54,7 @@ pub struct Sources {
 
 /// A graph with everything around it that it needs to be looked at.
 #[derive(Debug)]
-pub struct Scene {
+pub struct RunContext {
     /// The graph.
     pub file: GraphFile,
     /// The graphs inside of it.
@@ -69,7 +69,7 @@ pub struct Scene {
     pub pins: Pins,
 }
 
-impl Scene {
+impl RunContext {
     /// Reads graph, manifest and trust.
     pub fn open(
         graph: &str,
@@ -81,7 +81,7 @@ impl Scene {
         check_folders(sources)?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let here = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
-        let places = Places::new(&sources.items, here.as_deref(), &host.home, keeper);
+        let places = ItemLocator::new(&sources.items, here.as_deref(), &host.home, keeper);
         let located = locate(graph, &places)?;
         let path = located.path.clone();
         let around = absolute(&path);
@@ -92,7 +92,7 @@ impl Scene {
             around.parent().and_then(project::nearest)
         };
         let project = sources.project.clone().or(own);
-        let places = Places::new(&sources.items, project.as_deref(), &host.home, keeper);
+        let places = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
             // An item of the project around the current folder, where there is another one around it. One that was found
             // and refused stays refused.
@@ -164,7 +164,7 @@ pub fn check_folders(sources: &Sources) -> Result<()> {
 /// The components of a scene.
 pub fn components(
     engine: Engine,
-    places: Places,
+    places: ItemLocator,
     trust: TrustStore,
     manifest: Manifest,
     allow_unsigned: bool,
@@ -295,13 +295,13 @@ pub struct Ready {
 
 /// Creates a run in the store, and takes it.
 pub fn begin(
-    scene: Scene,
+    scene: RunContext,
     plan: Plan,
     start: Start,
     store: Arc<dyn CheckpointStore>,
     host: &Host,
 ) -> Result<Ready> {
-    let Scene { file, subgraphs, mut components, hooks, project, mut pins } = scene;
+    let RunContext { file, subgraphs, mut components, hooks, project, mut pins } = scene;
     let log = TrustLog::of(&host.home);
     let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));
     let graphs: Vec<_> = inside.chain([(file.graph.id.as_str(), &file)]).collect();
