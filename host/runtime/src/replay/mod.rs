@@ -24,6 +24,7 @@ use crate::host::Host;
 use crate::items::locate::judged;
 use crate::plan::Plan;
 use crate::project::Project;
+use crate::run::context;
 use crate::run::drift;
 use crate::run::restore;
 use crate::run::resume;
@@ -211,7 +212,7 @@ async fn segment(
         } else {
             let place = Place::Sequence(sequence);
             let restored = restore::restore_at(store, &recorded.row.run_id, key, &place)?;
-            let tree = resume::walker(&stage.graph, setup, Some(restored.into()))?;
+            let tree = context::walker(&stage.graph, setup, Some(restored.into()))?;
             (tree, Event::Resumed(Resume::default()))
         };
         let reached = if begins { None } else { Some(sequence) };

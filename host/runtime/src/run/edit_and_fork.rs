@@ -6,21 +6,19 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::node::{Category, Failure};
-use graph_core::record::{ErrorCode, Place, Status};
+use graph_core::record::{Place, Status};
 use graph_core::trust::{SigningKey, VerifyingKey};
-use graph_core::walker::{
-    Earlier, Edit, Event, HandleError, Restored, RunTree, Setup, Summary, TaskReport, TaskSpec, Update,
-};
-use graph_store::{CheckpointStore, NewRun, RunRow};
+use graph_core::walker::{Edit, Restored, Setup, Summary, TaskReport, TaskSpec};
+use graph_store::{CheckpointStore, RunRow};
 use serde_json::Value;
 
-use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::host::{Host, now};
+use crate::run::context::Environment;
 use crate::run::restore;
 use crate::run::resume::{self, finished, own_key, pinned_by};
 use crate::run::snapshot::RunSnapshot;
-use graph_driver::{DriveError, Driver, Parts, SystemClock, TaskExecutor, Writing};
+use graph_driver::{SystemClock, TaskExecutor, Writing};
 
 /// A run after an edit, or a fork as it begins.
 #[derive(Debug)]
@@ -78,27 +76,11 @@ pub async fn update(
     let kept = RunSnapshot::read(&*store, &row)?;
     let hooks = kept.hooks(&*store)?.hooks;
     let graph = Arc::new(kept.graph);
-    let back_to = match back_to {
-        None => None,
-        Some(place) => {
-            let earlier = restore::restore_at(&*store, &run, key.verifying_key(), &place)?;
-            // Back to where it stands is no way back.
-            if earlier.digest == restored.root.digest {
-                None
-            } else {
-                let inputs = Arc::new(inputs(&*store, &earlier)?);
-                Some(Earlier { restored: earlier, inputs })
-            }
-        }
-    };
     let inputs_now = inputs(&*store, &restored.root)?;
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
-    let walker = resume::walker(&graph, setup, Some(restored))?;
-    let event = Event::Updated(Box::new(Update { edit, back_to }));
     let verifying = key.verifying_key();
-    let summary = drive(walker, &row, store, key, event).await?;
-    drop(guard);
+    let summary = still(store, key).update(&graph, setup, restored, edit, back_to, guard).await?;
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
 
@@ -129,18 +111,8 @@ pub async fn fork(
     let graph = Arc::new(kept.graph);
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
-    let visited = restore::visited_at(&*store, &of, &key.verifying_key())?;
-    let walker = || {
-        RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone(), &visited)
-            .map_err(|error| Error::integrity(format!("run {} cannot be restored: {error}", origin.run_id)))
-    };
-    // Tried without a store first, so that what is refused leaves no run behind.
-    walker()?.handle(at, Event::Forked(edit.clone())).map_err(|error| refused(&error))?;
-    store.create_run(&NewRun { row: row.clone(), snapshots: Vec::new() })?;
-    let guard = store.acquire(&run, &restore::this_process())?;
     let verifying = key.verifying_key();
-    let summary = drive(walker()?, &row, store, key, Event::Forked(edit)).await?;
-    drop(guard);
+    let summary = still(store, key).fork(&graph, setup, row, of, edit).await?;
     let origin = Some((origin.run_id.clone(), sequence));
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }
@@ -177,44 +149,18 @@ fn nothing_stored(run: &str) -> Error {
         .help(format!("let it begin: graph-host resume {run}"))
 }
 
-fn refused(error: &HandleError) -> Error {
-    match error {
-        HandleError::Refused { code: code @ ErrorCode::InvalidUpdate, message } => {
-            Error::new(Kind::Invalid, code.as_str(), message.clone())
-                .help("nothing was changed; give values that the channels take")
-        }
-        HandleError::Refused { code, message } => Error::of_run(*code, message.clone()),
-        HandleError::Illegal { .. } => {
-            Error::new(Kind::Internal, "internal", format!("the host has a fault: {error}"))
-        }
+/// What a run is edited with: nothing is dispatched, and what is written is written before the call returns.
+pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environment {
+    Environment {
+        store,
+        executor: Arc::new(NoTasks),
+        clock: Arc::new(SystemClock),
+        key,
+        writing: Writing::Inline,
     }
 }
 
-async fn drive(
-    walker: RunTree,
-    row: &RunRow,
-    store: Arc<dyn CheckpointStore>,
-    key: SigningKey,
-    event: Event,
-) -> Result<Summary> {
-    let parts = Parts {
-        executor: Arc::new(NoTasks),
-        store,
-        writing: Writing::Inline,
-        key,
-        clock: Arc::new(SystemClock),
-        durability: row.durability,
-    };
-    let mut driver = Driver::new(walker, &row.run_id, parts)
-        .map_err(|error| Error::storage(format!("the run cannot be written: {error}")))?;
-    driver.drive(event, &mut ()).await.map_err(|error| match error {
-        DriveError::Refused { code, message } => refused(&HandleError::Refused { code, message }),
-        other => other.into(),
-    })?;
-    Ok(driver.take_summary())
-}
-
-/// Edits and forks dispatch nothing.
+/// Edits, forks and stops dispatch nothing.
 #[derive(Debug)]
 struct NoTasks;
 
