@@ -17,7 +17,7 @@ use graph_runtime::error::Kind;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::executor::ComponentExecutor;
 use graph_runtime::host::Host;
-use graph_runtime::items::locate::Places;
+use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::{Plan, is_built_in};
 use graph_runtime::project::{self, Project};
@@ -146,11 +146,11 @@ impl Items {
 }
 
 impl Real {
-    fn places(&self, file: &Path, items_dir: Option<&Path>) -> Places {
+    fn places(&self, file: &Path, items_dir: Option<&Path>) -> ItemLocator {
         let project = self.sources.project.clone().or_else(|| nearest_project(file));
         let first = items_dir.map(Path::to_path_buf).into_iter();
         let folders: Vec<_> = first.chain(self.sources.items.iter().cloned()).collect();
-        Places::new(&folders, project.as_deref(), &self.host.home, &self.project)
+        ItemLocator::new(&folders, project.as_deref(), &self.host.home, &self.project)
     }
 
     fn engine(&self) -> Result<Engine> {

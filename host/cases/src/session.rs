@@ -9,16 +9,14 @@ use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::diagnostic::{Diagnostics, Problems};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::document::{load, load_config};
-use graph_core::graph::{Durability, Graph, Reducer};
+use graph_core::graph::{Graph, Reducer};
 use graph_core::parameters::{InputsError, check_inputs};
 use graph_core::record::{ErrorCode, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{
-    Answers, Event, Graphs, Identity, Notice, Resume, RunTree, Setup, Summary, inputs_digest,
-};
+use graph_core::walker::{Answers, Event, Graphs, Notice, Resume, Setup, Summary};
 use graph_core::work::Meter;
-use graph_store::{CheckpointStore, NewRun, Owner, RunGuard, RunRow, Snapshot};
+use graph_store::{CheckpointStore, Owner, RunGuard};
 use serde_json::{Map, Value};
 
 use crate::clock::PausedClock;
@@ -28,13 +26,14 @@ use crate::executor::CaseExecutor;
 use crate::expect::{Actual, ActualError};
 use crate::items::Items;
 use crate::store::CaseStore;
-use graph_driver::{Clock as _, DriveError, Driver, Observer, Parts, TaskExecutor, Writing};
-use graph_runtime::error::Error;
+use graph_driver::{Clock as _, DriveError, Observer, TaskExecutor, Writing};
+use graph_runtime::error::{Error, Kind};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::gc;
 use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::items::locate::id_of_graph;
 use graph_runtime::items::subgraphs::recursion_warnings;
+use graph_runtime::run::context::{self, Assembled, Beginning, Definition, Environment, Ready};
 use graph_runtime::run::restore;
 
 /// The id of every case's first run; forks are counted behind it.
@@ -68,6 +67,9 @@ impl Stop {
 
 impl From<graph_runtime::error::Error> for Stop {
     fn from(error: graph_runtime::error::Error) -> Self {
+        if error.kind() == Kind::Internal {
+            return Self::Fault(error.message().to_owned());
+        }
         Self::Refused(Refusal { code: error.code().to_owned(), message: error.message().to_owned() })
     }
 }
@@ -125,7 +127,7 @@ pub(crate) struct Started {
     /// Warnings of the document.
     warnings: Vec<String>,
     /// Performs what has no double.
-    real: Option<Arc<dyn TaskExecutor>>,
+    pub(crate) real: Option<Arc<dyn TaskExecutor>>,
 }
 
 impl<'c> Session<'c> {
@@ -172,13 +174,6 @@ impl<'c> Session<'c> {
     pub(crate) async fn go_on(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
         let done = self.resume(options).await;
         self.told(done)
-    }
-
-    /// The run is this operation's alone, as it is a command's.
-    pub(crate) fn take(&self) -> Result<RunGuard, Stop> {
-        self.store
-            .acquire(&self.run, &restore::this_process())
-            .map_err(|error| Stop::from(Error::from(error)))
     }
 
     fn hold(&mut self) -> Result<Option<Summary>, Stop> {
@@ -286,35 +281,48 @@ impl<'c> Session<'c> {
         let real =
             self.items.executor((file, items_dir), &graph, &graphs, hooks, &manifest, has_double).await?;
         let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
-        let setup = Setup {
-            identity: Identity {
-                run: RUN.to_owned(),
-                root: RUN.to_owned(),
-                parent: None,
-                namespace: String::new(),
-            },
-            seed: Setup::default_seed(&graph, &inputs),
-            inputs,
-            initial_state: options.state.clone(),
+        let definition = Definition {
+            manifest_digest: manifest.digest(),
             pins: pins(&manifest),
-            accepted: Vec::new(),
-            manifest,
+            graph: Arc::clone(&graph),
             graphs,
             hooks: Arc::clone(&self.case.hooks),
-            durability: options.durability.unwrap_or(graph.durability),
+            manifest,
+        };
+        let beginning = Beginning {
+            run: RUN.to_owned(),
+            graph_path: None,
+            inputs,
+            initial_state: options.state.clone(),
+            seed: None,
+            durability: options.durability,
             max_steps: options.max_steps,
             max_concurrency: options.max_concurrency,
+            pid: None,
+            texts: Vec::new(),
         };
-        let row = self.row(&graph, &setup);
-        let text = graph_core::json::canonical_string(&setup.inputs);
-        let inputs = Snapshot { digest: row.inputs, text: text.into() };
-        self.store
-            .create_run(&NewRun { row, snapshots: vec![inputs] })
-            .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
-        let walker = RunTree::new(Arc::clone(&graph), setup.clone());
+        let environment = self.environment(real.clone());
+        let assembled = environment.start(&definition, beginning)?;
         self.store.break_after(self.crash.take().or(options.crash_after));
-        self.started = Some(Started { graph, setup, warnings, real });
-        self.drive(walker, Event::Started).await
+        self.started = Some(Started { graph, setup: assembled.setup.clone(), warnings, real });
+        self.drive(&environment, assembled, Event::Started).await
+    }
+
+    /// What the run is run with: doubles, the case's clock and its store.
+    pub(crate) fn environment(&self, real: Option<Arc<dyn TaskExecutor>>) -> Environment {
+        let executor = CaseExecutor {
+            doubles: Arc::clone(&self.doubles),
+            store: Arc::clone(&self.store),
+            real,
+            standstill: Arc::default(),
+        };
+        Environment {
+            store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
+            executor: Arc::new(executor),
+            clock: Arc::new(self.clock),
+            key: self.key.clone(),
+            writing: Writing::OneByOne,
+        }
     }
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, Stop> {
@@ -322,7 +330,10 @@ impl<'c> Session<'c> {
         if self.started.is_none() {
             return Err(Stop::refused(ErrorCode::NotFound, none));
         }
-        let _taken = self.take()?;
+        let Some(started) = &mut self.started else { return Err(Stop::refused(ErrorCode::NotFound, none)) };
+        let real = started.real.clone();
+        let environment = self.environment(real);
+        let guard = environment.take(&self.run)?;
         let Some(started) = &mut self.started else { return Err(Stop::refused(ErrorCode::NotFound, none)) };
         self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
@@ -337,8 +348,8 @@ impl<'c> Session<'c> {
         let Some((restored, _)) = restored else {
             // It was cut short before anything was stored, so it starts anew.
             setup.max_steps = options.max_steps.or(setup.max_steps);
-            let walker = RunTree::new(graph, setup.clone());
-            return self.drive(walker, Event::Started).await;
+            let assembled = environment.resume(&graph, setup.clone(), None, guard)?;
+            return self.drive(&environment, assembled, Event::Started).await;
         };
         let mut resume = Resume { max_steps: options.max_steps, ..Resume::default() };
         resume.answers = match (&options.answer, &options.answers) {
@@ -353,9 +364,8 @@ impl<'c> Session<'c> {
             merged = Some(Arc::new(fill_inputs(&graph, Value::Object(all))?));
             resume.inputs = Some(inputs.clone());
         }
-        let walker = RunTree::restore(graph, setup.clone(), restored)
-            .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
-        let summary = self.drive(walker, Event::Resumed(resume)).await?;
+        let assembled = environment.resume(&graph, setup.clone(), Some(restored), guard)?;
+        let summary = self.drive(&environment, assembled, Event::Resumed(resume)).await?;
         if let Some(started) = &mut self.started {
             started.setup.max_steps = options.max_steps.or(started.setup.max_steps);
             if let Some(inputs) = merged {
@@ -365,30 +375,19 @@ impl<'c> Session<'c> {
         Ok(summary)
     }
 
-    /// Lets a walker go on until the run stops, or until the store breaks off.
-    pub(crate) async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
-        let durability = self.started.as_ref().map_or(Durability::Sync, |started| started.setup.durability);
-        let executor = CaseExecutor {
-            doubles: Arc::clone(&self.doubles),
-            store: Arc::clone(&self.store),
-            real: self.started.as_ref().and_then(|started| started.real.clone()),
-            standstill: Arc::default(),
-        };
-        let parts = Parts {
-            executor: Arc::new(executor),
-            store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
-            writing: Writing::OneByOne,
-            key: self.key.clone(),
-            clock: Arc::new(self.clock),
-            durability,
-        };
+    /// Drives a run until it stops, or until the store breaks off.
+    pub(crate) async fn drive(
+        &mut self,
+        environment: &Environment,
+        mut assembled: Assembled,
+        first: Event,
+    ) -> Result<Option<Summary>, Stop> {
         if std::mem::take(&mut self.cancel) {
-            walker.handle(self.clock.now(), Event::CancelRequested).map_err(|error| {
+            assembled.walker.handle(self.clock.now(), Event::CancelRequested).map_err(|error| {
                 Stop::Fault(format!("the walker does not take the cancellation: {error}"))
             })?;
         }
-        let mut driver = Driver::new(walker, &self.run, parts)
-            .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
+        let Ready { mut driver, guard: _guard, .. } = assembled.ready(environment)?;
         let store = Arc::clone(&self.store);
         let mut watcher = CountChildren { doubles: Arc::clone(&self.doubles), run: self.run.clone() };
         let ended = tokio::select! {
@@ -411,13 +410,9 @@ impl<'c> Session<'c> {
         let Some(started) = &self.started else { return Ok(None) };
         let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())
             .map_err(|error| error.message().to_owned())?;
-        let walker = match restored {
-            Some((restored, _)) => {
-                RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
-                    .map_err(|error| format!("the run cannot be restored: {error}"))?
-            }
-            None => RunTree::new(Arc::clone(&started.graph), started.setup.clone()),
-        };
+        let restored = restored.map(|(restored, _)| restored);
+        let walker = context::walker(&started.graph, started.setup.clone(), restored)
+            .map_err(|error| error.message().to_owned())?;
         Ok(Some(walker.summary()))
     }
 
@@ -481,36 +476,6 @@ impl<'c> Session<'c> {
             .map_err(|error| {
                 Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help))
             })
-    }
-
-    fn row(&self, graph: &Graph, setup: &Setup) -> RunRow {
-        let now = self.clock.now();
-        RunRow {
-            run_id: RUN.to_owned(),
-            graph_id: graph.id.clone(),
-            graph_path: None,
-            parent_id: None,
-            root_id: RUN.to_owned(),
-            continuation_of: None,
-            continuation_id: None,
-            chain_root_id: None,
-            status: Status::Running,
-            pid: None,
-            step: 0,
-            fuel: 0,
-            result: None,
-            error: None,
-            graph: graph.digest,
-            inputs: inputs_digest(&setup.inputs),
-            manifest: setup.manifest.digest(),
-            pins: setup.pins,
-            seed: setup.seed,
-            key: self.key.id(),
-            durability: setup.durability,
-            max_steps: setup.max_steps,
-            created_at: now,
-            updated_at: now,
-        }
     }
 }
 

@@ -3,42 +3,26 @@
 use std::sync::Arc;
 
 use graph_core::record::{ErrorCode, Place, Status};
-use graph_core::walker::{
-    Earlier, Edit, Event, HandleError, Identity, Restored, Resume, RunTree, Setup, Summary, Update,
-};
-use graph_store::{CheckpointStore as _, NewRun};
+use graph_core::walker::{Edit, Event, Identity, Restored, Resume, Setup, Summary};
+use graph_store::CheckpointStore as _;
 
 use crate::document::TravelOptions;
 use crate::session::{Session, Stop};
-use graph_driver::Clock as _;
+use graph_runtime::run::context::Environment;
 use graph_runtime::run::edit_and_fork;
 use graph_runtime::run::restore;
 
 impl Session<'_> {
     pub(crate) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
-        let newest = self.restored(&Place::Newest)?;
-        let _taken = self.take()?;
-        let back_to = match &options.at {
-            None => None,
-            Some(place) => {
-                let restored = self.restored(place)?;
-                if restored.digest == newest.digest {
-                    None
-                } else {
-                    let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &restored)?);
-                    Some(Earlier { restored, inputs })
-                }
-            }
-        };
-        let Some(started) = &self.started else { return Err(no_run()) };
+        let (Some(started), Some(environment)) = (&self.started, self.still()) else { return Err(no_run()) };
+        let guard = environment.take(&self.run)?;
         let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
         let Some((restored, _)) = restored else { return Err(no_run()) };
-        let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
-            .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
         let edit = options.edit.clone().unwrap_or_default();
         self.store.break_after(options.crash_after);
-        let event = Event::Updated(Box::new(Update { edit, back_to }));
-        let done = self.still(walker, event).await;
+        let (graph, setup) = (&started.graph, started.setup.clone());
+        let updated = environment.update(graph, setup, restored, edit, options.at.clone(), guard);
+        let done = self.unless_broken(updated).await;
         // An update may go back to other inputs.
         let newest = self.restored(&Place::Newest)?;
         let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &newest)?);
@@ -57,29 +41,19 @@ impl Session<'_> {
             Identity { run: run.clone(), root: run.clone(), parent: None, namespace: String::new() };
         let setup = Setup { identity, inputs, ..started.setup.clone() };
         let graph = Arc::clone(&started.graph);
-        let visited = restore::visited_at(&*self.store, &of, &self.key.verifying_key())?;
-        let walker = || {
-            RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone(), &visited)
-                .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))
-        };
         let edit: Option<Edit> = options.edit.clone();
-        walker()?.handle(self.clock.now(), Event::Forked(edit.clone())).map_err(|error| match error {
-            HandleError::Refused { code, message } => Stop::refused(code, message),
-            HandleError::Illegal { .. } => Stop::Fault(error.to_string()),
-        })?;
         let origin = self.store.run(&self.run).map_err(|error| Stop::Fault(error.to_string()))?;
-        let Some(origin) = origin else { return Err(no_run()) };
-        self.store
-            .create_run(&NewRun { row: edit_and_fork::fork_row(&origin, &of, &run), snapshots: Vec::new() })
-            .map_err(|error| Stop::refused(error.code(), error.to_string()))?;
-        let walker = walker()?;
+        let (Some(origin), Some(environment)) = (origin, self.still()) else { return Err(no_run()) };
+        let row = edit_and_fork::fork_row(&origin, &of, &run);
+        self.store.break_after(options.crash_after);
+        let forked = environment.fork(&graph, setup.clone(), row, of, edit);
+        let done = self.unless_broken(forked).await?;
         self.forks += 1;
         self.run = run;
         if let Some(started) = &mut self.started {
             started.setup = setup;
         }
-        self.store.break_after(options.crash_after);
-        self.still(walker, Event::Forked(edit)).await
+        Ok(done)
     }
 
     /// A fork that goes on at once; where it pauses before what is next, it stays.
@@ -90,19 +64,33 @@ impl Session<'_> {
         if !forked.as_ref().is_some_and(goes_on) {
             return Ok(forked);
         }
+        let Some(environment) = self.still() else { return Err(no_run()) };
+        let guard = environment.take(&self.run)?;
         let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
         let (Some(started), Some((restored, _))) = (&self.started, restored) else { return Err(no_run()) };
-        let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
-            .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
-        self.drive(walker, Event::Resumed(Resume::default())).await
+        let assembled = environment.resume(&started.graph, started.setup.clone(), Some(restored), guard)?;
+        self.drive(&environment, assembled, Event::Resumed(Resume::default())).await
     }
 
-    /// Lets a walker take an event that does not let it go on: a cancellation that was asked for waits for one that does.
-    async fn still(&mut self, walker: RunTree, event: Event) -> Result<Option<Summary>, Stop> {
-        let cancel = std::mem::take(&mut self.cancel);
-        let done = self.drive(walker, event).await;
-        self.cancel = cancel;
-        done
+    /// What the run that was started is run with.
+    fn still(&self) -> Option<Environment> {
+        self.started.as_ref().map(|started| self.environment(started.real.clone()))
+    }
+
+    /// Lets an edit come to its end, or to where the store breaks off.
+    async fn unless_broken(
+        &self,
+        edited: impl Future<Output = graph_runtime::error::Result<Summary>>,
+    ) -> Result<Option<Summary>, Stop> {
+        let done = tokio::select! {
+            biased;
+            () = self.store.broken() => None,
+            done = edited => Some(done),
+        };
+        if self.store.is_broken() {
+            return Ok(None);
+        }
+        Ok(done.transpose()?)
     }
 
     fn restored(&self, place: &Place) -> Result<Restored, Stop> {

@@ -23,7 +23,7 @@ use graph_runtime::error::{Error, Kind, Result};
 use graph_runtime::graph_driver::Observer;
 use graph_runtime::project;
 use graph_runtime::project::paths;
-use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::user_home::{write_atomic, write_new_private};
 
 /// How often the first process looks whether the second one has said something.
@@ -42,7 +42,7 @@ pub struct Detached {
 
 /// What the second process is told, beside the run.
 #[derive(Debug, Default)]
-pub struct Orders {
+pub struct BackgroundOptions {
     /// Options of `resume`.
     pub options: Vec<OsString>,
     /// New inputs.
@@ -50,8 +50,8 @@ pub struct Orders {
 }
 
 /// Starts a process that takes up a run which nobody holds, and waits until the run is under way.
-pub fn start(project: &Path, run: &str, orders: Orders) -> Result<Detached> {
-    let thread = Thread::of(project, run);
+pub fn start(project: &Path, run: &str, orders: BackgroundOptions) -> Result<Detached> {
+    let thread = RunFolder::of(project, run);
     let folder = thread.create()?;
     let log = thread.log_file()?;
     let report = folder.join(format!("started-{}.json", std::process::id()));
@@ -164,12 +164,12 @@ fn known_code(code: &str) -> &'static str {
 
 /// In the second process: tells the first one how it went. Of what is said by it and its clones, the first thing counts.
 #[derive(Clone, Debug)]
-pub struct Herald {
+pub struct StartupReporter {
     file: PathBuf,
     said: Arc<AtomicBool>,
 }
 
-impl Herald {
+impl StartupReporter {
     /// A herald that writes to this file.
     pub fn new(file: PathBuf) -> Self {
         Self { file, said: Arc::default() }
@@ -194,7 +194,7 @@ impl Herald {
 }
 
 /// The first thing that happens shows that the run is under way.
-impl Observer for Herald {
+impl Observer for StartupReporter {
     fn notice(&mut self, _: Timestamp, _: &Notice) {
         self.under_way();
     }
@@ -226,10 +226,10 @@ mod tests {
         let error = Error::of_run(ErrorCode::AnswerNeeded, "say something")
             .help("with --answer")
             .details(json!({ "open": 2 }));
-        Herald::new(file.clone()).failed(&error);
+        StartupReporter::new(file.clone()).failed(&error);
         let again = read_report(&fs::read_to_string(&file).unwrap()).unwrap_err();
         assert_eq!(error_document(&again), error_document(&error));
-        Herald::new(file.clone()).under_way();
+        StartupReporter::new(file.clone()).under_way();
         assert!(read_report(&fs::read_to_string(&file).unwrap()).is_ok());
     }
 }

@@ -18,8 +18,10 @@ pub mod project;
 pub mod registry;
 pub mod replay;
 pub mod run;
+mod runtime;
 pub mod telemetry;
 pub mod trust;
 
+pub use runtime::{History, Options, PlannedRun, RunHandle, Runtime};
 // Their types are in the signatures of this crate.
 pub use {graph_driver, graph_engine, graph_registry, graph_store};

@@ -15,7 +15,7 @@ use graph_host::context::{Context, current_project};
 use graph_host::terminal::output::Output;
 use graph_runtime::plan::Plan;
 use graph_runtime::project::stores::{self, StoreKind};
-use graph_runtime::run::start::{Scene, Sources, Start, begin};
+use graph_runtime::run::start::{RunContext, Sources, Start, begin};
 use graph_store::CheckpointStore;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ async fn carry_out(
 ) -> Result<Value> {
     let sources = Sources { trust: args.trust.clone(), items: args.items.clone(), ..Sources::default() };
     let (project, host) = (current_project()?, &context.host);
-    let scene = Scene::open(&request.graph, args.caps.as_deref(), &sources, &project, host)?;
+    let scene = RunContext::open(&request.graph, args.caps.as_deref(), &sources, &project, host)?;
     let plan =
         Plan::make(&scene.file.graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
     ensure!(plan.missing().is_empty(), "{:?}", plan.missing());

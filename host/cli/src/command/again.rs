@@ -8,7 +8,7 @@ use graph_host::terminal::exit::Exit;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
-use graph_runtime::run::start::Scene;
+use graph_runtime::run::start::RunContext;
 use serde_json::{Map, Value};
 
 use super::{resume, run};
@@ -18,7 +18,7 @@ pub(super) async fn go_on(
     name: &str,
     args: &run::Args,
     mut given: Map<String, Value>,
-    scene: &Scene,
+    scene: &RunContext,
     context: &Context,
 ) -> Result<Exit> {
     for (option, is_given) in [

@@ -14,7 +14,7 @@ use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::admission::{Admitted, Components};
-use graph_runtime::run::start::Scene;
+use graph_runtime::run::start::RunContext;
 use serde_json::{Value, json};
 
 /// Capability manifests
@@ -51,7 +51,7 @@ struct Named {
 
 async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let scene = Scene::open(
+    let scene = RunContext::open(
         graph,
         None,
         &sources.sources(),

@@ -21,7 +21,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::host::now;
 use graph_runtime::items::graph_file::standing_json;
 use graph_runtime::items::locate::{
-    self, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file,
+    self, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, type_of_file,
 };
 use graph_runtime::items::precedence::{self, Rank};
 use graph_runtime::items::text_items::format_of;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let keeper = named_project(args.sources.project.as_deref())?;
     let project = args.sources.project.clone().or_else(|| project::nearest(keeper.folder()));
-    let places = Places::new(&args.sources.items, project.as_deref(), &context.host.home, &keeper);
+    let places = ItemLocator::new(&args.sources.items, project.as_deref(), &context.host.home, &keeper);
     let mut sources = args.sources.clone();
     let args = &Args { item: sources.fetch(&args.item, &keeper, context)?, sources };
     let path = Path::new(&args.item);
@@ -71,10 +71,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         };
     }
     match places.find(&args.item) {
-        Ok(Found::Component { file, .. }) => {
+        Ok(LocatedItem::Component { file, .. }) => {
             component(&file.path, &args.item, &args.sources, places, context)
         }
-        Ok(Found::Graph { file }) => graph(&file.path, &args.item, &args.sources, &places, context),
+        Ok(LocatedItem::Graph { file }) => graph(&file.path, &args.item, &args.sources, &places, context),
         Err(error) => {
             // Not a tool: knowledge, or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {
@@ -93,7 +93,7 @@ fn text_item(
     id: &str,
     item_type: ItemType,
     sources: &SourceArgs,
-    places: &Places,
+    places: &ItemLocator,
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
@@ -147,7 +147,13 @@ fn show_rank(rank: &Rank, output: Output) -> Result<()> {
     }
 }
 
-fn component(path: &Path, id: &str, sources: &SourceArgs, places: Places, context: &Context) -> Result<Exit> {
+fn component(
+    path: &Path,
+    id: &str,
+    sources: &SourceArgs,
+    places: ItemLocator,
+    context: &Context,
+) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let bytes = locate::read_component(path)?;
@@ -248,7 +254,13 @@ fn component(path: &Path, id: &str, sources: &SourceArgs, places: Places, contex
     Ok(Exit::Ok)
 }
 
-fn graph(path: &Path, id: &str, sources: &SourceArgs, places: &Places, context: &Context) -> Result<Exit> {
+fn graph(
+    path: &Path,
+    id: &str,
+    sources: &SourceArgs,
+    places: &ItemLocator,
+    context: &Context,
+) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let text = text_file::read_as("the graph", path)?;

@@ -8,7 +8,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
-use graph_runtime::items::locate::Places;
+use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project;
 use graph_runtime::registry::publish::{Outcome, Publisher, Said, epoch, split};
 use graph_runtime::registry::pull::{Puller, reference};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());
-    let places = Places::new(&args.items, project.as_deref(), &context.host.home, &keeper);
+    let places = ItemLocator::new(&args.items, project.as_deref(), &context.host.home, &keeper);
     let puller = Puller { options: args.network.network().options(), trust: &store };
     let publisher =
         Publisher { places: &places, trust: &store, puller: &puller, force: args.force, epoch: epoch()? };

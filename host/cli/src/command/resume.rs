@@ -1,7 +1,8 @@
 //! `graph-host resume`: let a run go on.
 
 use graph_host::context::named_project;
-use graph_runtime::run::resume::reopen;
+use graph_runtime::run::resume;
+use graph_runtime::telemetry::Telemetry;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use graph_core::diagnostic::printable;
 use graph_core::parameters::is_about_the_run;
 use graph_core::walker::Resume;
-use graph_host::background::{self, Herald, Orders};
+use graph_host::background::{self, BackgroundOptions, StartupReporter};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::foreground_run::Session;
@@ -23,7 +24,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::Driver;
 use graph_runtime::graph_store::{Change, RunUpdate};
 use graph_runtime::project::key_pairs::signing_key;
-use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::run::restore::Checked;
 use graph_runtime::run::resume::Resumable;
@@ -107,7 +108,7 @@ fn adjust(driver: &mut Driver, args: &Args) {
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let herald = args.report_to.clone().map(Herald::new);
+    let herald = args.report_to.clone().map(StartupReporter::new);
     let ended = context.block_on(go_on(args, herald.clone(), context)).flatten();
     if let (Err(error), Some(herald)) = (&ended, herald) {
         herald.failed(error);
@@ -115,7 +116,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     ended
 }
 
-pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context) -> Result<Exit> {
+pub(super) async fn go_on(args: Args, herald: Option<StartupReporter>, context: &Context) -> Result<Exit> {
     let output = context.output;
     let context = &context.quiet(args.quiet);
     if herald.is_some() {
@@ -133,9 +134,15 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     let store = stores::open(project.folder(), kind, &context.host)?;
     let signing_key =
         args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
-    let mut resumable =
-        reopen(&row.run_id, Arc::clone(&store), args.accept_changes, signing_key, &project, &context.host)
-            .await?;
+    let mut resumable = resume::open(
+        &row.run_id,
+        Arc::clone(&store),
+        args.accept_changes,
+        signing_key,
+        &project,
+        &context.host,
+    )
+    .await?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
     }
@@ -167,7 +174,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     if detach {
         let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
         drop(resumable);
-        let orders = Orders { options: options(&args), inputs: new_inputs };
+        let orders = BackgroundOptions { options: options(&args), inputs: new_inputs };
         return super::run::show_detached(project.folder(), &run, &graph, orders, context);
     }
     if !args.quiet {
@@ -187,7 +194,7 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
     let (run, graph) = (&resumable.ready.run, &resumable.graph.id);
     let observers = args.observe.observers(Arc::clone(&store), run, graph, telemetry.as_ref(), context)?;
     let mut session = Session {
-        thread: Thread::of(project.folder(), &resumable.ready.run),
+        thread: RunFolder::of(project.folder(), &resumable.ready.run),
         run: resumable.ready.run,
         driver: resumable.ready.driver,
         progress,
@@ -198,10 +205,8 @@ pub(super) async fn go_on(args: Args, herald: Option<Herald>, context: &Context)
         checked: resumable.checked,
     };
     let ended = session.go(event).await;
-    if let Some(telemetry) = telemetry {
-        if let Err(error) = telemetry.finish() {
-            output.warn(format_args!("{error}; the run is none the worse"));
-        }
+    if let Some(Err(error)) = telemetry.map(Telemetry::finish) {
+        output.warn(format_args!("{error}; the run is none the worse"));
     }
     let summary = ended?;
     super::run::finish(&session, &*store, &resumable.graph.id, &summary, args.quiet, context)

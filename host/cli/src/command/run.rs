@@ -5,6 +5,7 @@ use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
 use graph_runtime::error::Kind;
 use graph_runtime::history::checkpoints::Names;
+use graph_runtime::telemetry::Telemetry;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use graph_core::diagnostic::printable;
 use graph_core::graph::Durability;
 use graph_core::record::ErrorCode;
 use graph_core::walker::{Event, Summary};
-use graph_host::background::{self, Detached, Orders};
+use graph_host::background::{self, BackgroundOptions, Detached};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::foreground_run::Session;
@@ -34,11 +35,11 @@ use graph_runtime::items::text_items::Text;
 use graph_runtime::plan::{Plan, PlannedId};
 use graph_runtime::project;
 use graph_runtime::project::key_pairs::signing_key;
-use graph_runtime::project::run_folder::Thread;
+use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::stores::{self, StoreKind};
 use graph_runtime::run::restore;
 use graph_runtime::run::run_id;
-use graph_runtime::run::start::{Scene, Start, begin, check_inputs, run_parameters};
+use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_parameters};
 use graph_runtime::run::stop_notes;
 use serde_json::{Value, json};
 
@@ -140,7 +141,7 @@ fn fetch(args: &mut Args, context: &Context) -> Result<String> {
 }
 
 /// Tells what is doubtful about the graphs of a scene, and about where they were found.
-fn warn_of(scene: &Scene, output: Output) {
+fn warn_of(scene: &RunContext, output: Output) {
     if !scene.file.warnings.is_empty() {
         output.report(&scene.file.warnings);
     }
@@ -157,7 +158,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let context = &context.quiet(args.quiet);
-    let mut scene = Scene::open(&args.graph, args.caps.as_deref(), &sources, &project, &context.host)?;
+    let mut scene = RunContext::open(&args.graph, args.caps.as_deref(), &sources, &project, &context.host)?;
     scene.components.signing_key =
         args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
     let graph = Arc::clone(&scene.file.graph);
@@ -192,7 +193,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
 
     let telemetry = args.observe.telemetry()?;
     if detach {
-        Thread::check(project.folder())?;
+        RunFolder::check(project.folder())?;
     }
     let store = stores::open(project.folder(), args.store, &context.host)?;
     let start = Start {
@@ -227,14 +228,14 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         let mut options = resume::later_options(&args.answers, args.sign_with.as_deref(), args.quiet);
         options.extend(args.no_cache.then(|| "--no-cache".into()));
         options.extend(args.observe.for_background());
-        let orders = Orders { options, inputs: None };
+        let orders = BackgroundOptions { options, inputs: None };
         return show_detached(project.folder(), &run, &graph.id, orders, context);
     }
     let progress = Progress::new(output, args.quiet || output.is_json());
     let observers =
         args.observe.observers(Arc::clone(&store), &ready.run, &graph.id, telemetry.as_ref(), context)?;
     let mut session = Session {
-        thread: Thread::of(project.folder(), &ready.run),
+        thread: RunFolder::of(project.folder(), &ready.run),
         run: ready.run,
         driver: ready.driver,
         progress,
@@ -245,10 +246,8 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         checked: None,
     };
     let ended = session.go(Event::Started).await;
-    if let Some(telemetry) = telemetry {
-        if let Err(error) = telemetry.finish() {
-            output.warn(format_args!("{error}; the run is none the worse"));
-        }
+    if let Some(Err(error)) = telemetry.map(Telemetry::finish) {
+        output.warn(format_args!("{error}; the run is none the worse"));
     }
     let summary = ended?;
     finish(&session, &*store, &graph.id, &summary, args.quiet, context)
@@ -281,7 +280,7 @@ fn unsigned(plan: &Plan) -> Vec<String> {
 }
 
 /// A line for each graph inside the graph.
-fn inside_lines(scene: &Scene) -> Vec<String> {
+fn inside_lines(scene: &RunContext) -> Vec<String> {
     scene
         .subgraphs
         .files
@@ -352,7 +351,7 @@ pub(super) fn show_detached(
     project: &Path,
     run: &str,
     graph: &str,
-    orders: Orders,
+    orders: BackgroundOptions,
     context: &Context,
 ) -> Result<Exit> {
     let project = graph_runtime::run::pins::absolute(project);
@@ -378,7 +377,7 @@ pub(super) fn show_detached(
 }
 
 #[allow(clippy::too_many_lines, reason = "one section after the other, each a few lines")]
-fn show_plan(scene: &Scene, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {
+fn show_plan(scene: &RunContext, plan: &Plan, suggest: &str, context: &Context) -> Result<Exit> {
     let output = context.output;
     let missing = plan.missing();
     let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };

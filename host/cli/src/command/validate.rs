@@ -17,7 +17,7 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::items::locate::{Places, id_of_graph, type_of_file};
+use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::project;
@@ -115,7 +115,7 @@ fn check(path: &Path, context: &Context) -> Checked {
 fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
     let Ok(keeper) = current_project() else { return Vec::new() };
     let project = std::path::absolute(path).ok().and_then(|path| project::nearest(path.parent()?));
-    let places = Places::new(&[], project.as_deref(), &context.host.home, &keeper);
+    let places = ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper);
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     // A graph inside that cannot be used is for its own validation, and for `run`.
     let graphs = trusted_keys::load(&context.host.home, &[], &*context.host.notices)

@@ -6,14 +6,14 @@ use graph_core::record::Status;
 use graph_core::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
-use crate::background::Herald;
+use crate::background::StartupReporter;
 use crate::terminal::exit::Exit;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::prompt::{self, Given};
 use crate::terminal::run_report::Progress;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::{Both, Control, Driver, Observer as _, Observers};
-use graph_runtime::project::run_folder::{Listener, Thread};
+use graph_runtime::project::run_folder::{Listener, RunFolder};
 use graph_runtime::run::restore::Checked;
 
 /// A driver with a person before it.
@@ -32,9 +32,9 @@ pub struct Session {
     /// Answers that were given beforehand, one for each question as it comes.
     pub answers: Given,
     /// Where others leave word for the run.
-    pub thread: Thread,
+    pub thread: RunFolder,
     /// Told once the run is under way.
-    pub herald: Option<Herald>,
+    pub herald: Option<StartupReporter>,
     /// What was checked of the run before it goes on; nothing where it begins.
     pub checked: Option<Checked>,
 }
@@ -113,7 +113,7 @@ impl Stops {
         control: mpsc::UnboundedSender<Control>,
         run: &str,
         output: Output,
-        thread: Thread,
+        thread: RunFolder,
     ) -> Result<Self> {
         let (press, presses) = watch::channel(0);
         let press = Arc::new(press);

@@ -90,33 +90,30 @@ impl serde::Serialize for Document<'_> {
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in &self.members {
             while let Some((part_name, part)) = parts.next_if(|(part_name, _)| part_name < name) {
-                self.part(&mut map, part_name, part)?;
+                serialize_part(&mut map, part_name, part)?;
             }
             map.serialize_entry(name, value)?;
         }
         for (name, part) in parts {
-            self.part(&mut map, name, part)?;
+            serialize_part(&mut map, name, part)?;
         }
         map.end()
     }
 }
 
-impl<'e> Document<'e> {
-    fn part<M: SerializeMap>(
-        &self,
-        map: &mut M,
-        name: &str,
-        part: &Part<'e>,
-    ) -> std::result::Result<(), M::Error> {
-        match part {
-            Part::List(elements) => map.serialize_entry(name, elements),
-            Part::Text(None) => map.serialize_entry(name, &()),
-            Part::Text(Some(text)) => match serde_json::from_str::<&RawValue>(text) {
-                Ok(raw) => map.serialize_entry(name, raw),
-                // What is not JSON is shown as text.
-                Err(_) => map.serialize_entry(name, &**text),
-            },
-        }
+fn serialize_part<M: SerializeMap>(
+    map: &mut M,
+    name: &str,
+    part: &Part<'_>,
+) -> std::result::Result<(), M::Error> {
+    match part {
+        Part::List(elements) => map.serialize_entry(name, elements),
+        Part::Text(None) => map.serialize_entry(name, &()),
+        Part::Text(Some(text)) => match serde_json::from_str::<&RawValue>(text) {
+            Ok(raw) => map.serialize_entry(name, raw),
+            // What is not JSON is shown as text.
+            Err(_) => map.serialize_entry(name, &**text),
+        },
     }
 }
 

@@ -75,7 +75,7 @@ impl NoticeObserver for TerminalNotices {
 }
 
 impl TerminalNotices {
-    fn log_line(&self, path: &str, level: Level, message: &str) {
+    fn log_line(self, path: &str, level: Level, message: &str) {
         if level < Level::Info || (self.quiet && level < Level::Warn) {
             return;
         }

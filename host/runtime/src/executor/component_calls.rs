@@ -118,7 +118,7 @@ impl Caller {
 
     /// Whether the item may be dispatched at all: by the manifest, as far as the node leaves it.
     fn permit(&self, item: &str) -> Result<(), Failure> {
-        let (own, _) = self.place.leaves(&self.spec.graph);
+        let (own, _) = self.place.restrictions(&self.spec.graph);
         // The patterns were checked with the document; one that cannot be read permits nothing.
         let own = own
             .and_then(|own| own.dispatch.as_deref())

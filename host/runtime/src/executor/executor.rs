@@ -76,7 +76,7 @@ pub(crate) enum Place {
 
 impl Place {
     /// What the graph leaves there of a grant: the interfaces and items, and the limits.
-    pub(crate) fn leaves(self, graph: &Graph) -> (Option<&NodeCapabilities>, NodeLimits) {
+    pub(crate) fn restrictions(self, graph: &Graph) -> (Option<&NodeCapabilities>, NodeLimits) {
         match self {
             Self::Node(node) => {
                 let node = graph.node(node);
@@ -319,7 +319,7 @@ impl Shared {
         let (graph, manifest) = (Arc::clone(&spec.graph), Arc::clone(&spec.manifest));
         let clock = spec.clock;
         let prepared = tokio::task::spawn_blocking(move || {
-            let (capabilities, limits) = place.leaves(&graph);
+            let (capabilities, limits) = place.restrictions(&graph);
             shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, None)
         })
         .await
@@ -358,7 +358,7 @@ impl Shared {
             (Arc::clone(&spec.graph), Arc::clone(&spec.manifest), Arc::clone(caller));
         let clock = spec.clock;
         let prepared = tokio::task::spawn_blocking(move || {
-            let (capabilities, limits) = place.leaves(&graph);
+            let (capabilities, limits) = place.restrictions(&graph);
             shared.components.prepare_late(&item, &manifest, capabilities, limits, clock, Some(&caller))
         })
         .await

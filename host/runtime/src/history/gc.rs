@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::history::checkpoints::Line;
 use crate::history::run_knowledge_item;
 use crate::host::now;
-use crate::project::run_folder::Thread;
+use crate::project::run_folder::RunFolder;
 use crate::project::user_home::Home;
 use crate::run::restore;
 use crate::run::stop_notes;
@@ -229,7 +229,7 @@ fn remove(
     }
     // What lies beside a run goes before it: where this process ends in between, the run is still there to be removed.
     for row in &going {
-        Thread::of(project, &row.run_id).remove();
+        RunFolder::of(project, &row.run_id).remove();
         run_knowledge_item::remove(project, row);
     }
     let freed = store.remove_runs(&guards)?;

@@ -11,7 +11,7 @@ use graph_core::trust::{TextKind, TextRefusal, TextStanding, TrustStore, verify_
 use crate::error::{Error, Result};
 use crate::host::now;
 use crate::items::installed;
-use crate::items::locate::{FindError, Found, ItemFile, Places, Space, id_of_graph, judged};
+use crate::items::locate::{FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged};
 use crate::items::precedence::{self, Precedence};
 use crate::project;
 use crate::project::text_file;
@@ -36,14 +36,14 @@ pub struct GraphFile {
 impl GraphFile {
     /// Finds and reads a graph: a file, or the id of an item in one of the places. A signature that does not hold is a
     /// refusal.
-    pub fn open(name: &str, places: &Places, trust: &TrustStore) -> Result<Self> {
+    pub fn open(name: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let file = locate(name, places)?;
         let text = text_file::read_named(&file.path);
         Self::of_text(file, text, places, trust)
     }
 
     /// Reads the graph of an item. A signature that does not hold is a refusal.
-    pub fn read(file: ItemFile, places: &Places, trust: &TrustStore) -> Result<Self> {
+    pub fn read(file: ItemFile, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let text = text_file::read(&file.path);
         Self::of_text(file, text, places, trust)
     }
@@ -51,7 +51,7 @@ impl GraphFile {
     fn of_text(
         file: ItemFile,
         text: std::io::Result<String>,
-        places: &Places,
+        places: &ItemLocator,
         trust: &TrustStore,
     ) -> Result<Self> {
         let (path, id) = (file.path.as_path(), file.id.as_str());
@@ -80,7 +80,7 @@ impl GraphFile {
 }
 
 /// The file of a graph.
-pub fn locate(name: &str, places: &Places) -> Result<ItemFile> {
+pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
     if name.is_empty() {
         return Err(
             Error::usage("the name of the graph is empty").help("name the graph's file, or an item id")
@@ -111,8 +111,8 @@ pub fn locate(name: &str, places: &Places) -> Result<ItemFile> {
     }
     match places.find(name) {
         // With the version that was named, if any: what is signed without one does not hold for it.
-        Ok(Found::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
-        Ok(Found::Component { file, .. }) => Err(Error::usage(format!(
+        Ok(LocatedItem::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
+        Ok(LocatedItem::Component { file, .. }) => Err(Error::usage(format!(
             "`{}` is a component ({}), a graph is needed",
             printable(name),
             project::shown(&file.path)

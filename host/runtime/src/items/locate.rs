@@ -70,7 +70,7 @@ impl Space {
 /// Finds items by their ids, wherever they lie: in the folders of `--items`, then in the project, then in the user's
 /// space, then among what is installed there. Of several with one id, [`crate::items::precedence`] says which one counts.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct ItemLocator {
     roots: Vec<Root>,
     /// The ids that a run under way was begun with.
     pinned: BTreeSet<String>,
@@ -87,7 +87,7 @@ struct Root {
 
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LocatedItem {
     /// A component, whether it is signed or not.
     Component {
         /// The component.
@@ -211,7 +211,7 @@ impl Root {
     }
 }
 
-impl Places {
+impl ItemLocator {
     /// The folders of `--items`, then those of the project, then those of the user's space, then what is installed. What was
     /// pulled is held to the lockfile of `keeper`.
     pub fn new(items: &[PathBuf], project: Option<&Path>, home: &Home, keeper: &Project) -> Self {
@@ -242,7 +242,7 @@ impl Places {
     }
 
     /// Finds a tool by its id, `a/b` or `a/b@1.2.0`.
-    pub fn find(&self, item: &str) -> Result<Found, FindError> {
+    pub fn find(&self, item: &str) -> Result<LocatedItem, FindError> {
         let file = self.file(ItemType::Tool, item)?;
         Ok(match file.path.extension() {
             Some(extension) if extension == "wasm" => {
@@ -251,9 +251,9 @@ impl Places {
                     (Space::Project, found) => found.is_ok_and(|found| found.is_file()),
                     _ => envelope.is_file(),
                 };
-                Found::Component { envelope: is_there.then_some(envelope), file }
+                LocatedItem::Component { envelope: is_there.then_some(envelope), file }
             }
-            _ => Found::Graph { file },
+            _ => LocatedItem::Graph { file },
         })
     }
 
@@ -495,7 +495,7 @@ pub fn verify(
     item: &str,
     path: &Path,
     envelope: Option<&Path>,
-    places: &Places,
+    places: &ItemLocator,
     trust: &TrustStore,
     judged: Moment,
     allow_unsigned: bool,
@@ -587,12 +587,16 @@ mod tests {
         fs::write(at("project/.ai/tools/b/y.yaml"), "").unwrap();
         fs::write(at("home/.ai/tools/c/z.wasm"), "").unwrap();
         fs::write(at("secret.wasm"), "").unwrap();
-        let places =
-            Places::new(&[at("one")], Some(&at("project")), &Home::at(at("home")), &Project::at(at("p")));
+        let places = ItemLocator::new(
+            &[at("one")],
+            Some(&at("project")),
+            &Home::at(at("home")),
+            &Project::at(at("p")),
+        );
 
         let found = |id: &str| match places.find(id).unwrap() {
-            Found::Component { file, envelope } => (file.path, Some(envelope)),
-            Found::Graph { file } => (file.path, None),
+            LocatedItem::Component { file, envelope } => (file.path, Some(envelope)),
+            LocatedItem::Graph { file } => (file.path, None),
         };
         let envelope = Some(at("one/a/x.wasm.dsse.json"));
         assert_eq!(found("a/x@1.0.0"), (at("one/a/x.wasm"), Some(envelope)));

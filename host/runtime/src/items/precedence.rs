@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::error::Kind as ErrorKind;
 use crate::error::{Error, Result};
 use crate::host::now;
-use crate::items::locate::{ItemFile, Places, Space, envelope_path, read_component, without_version};
+use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component, without_version};
 use crate::project;
 use crate::project::text_file;
 use graph_core::diagnostic::printable;
@@ -159,7 +159,7 @@ pub struct Rank {
 pub fn rank(
     (item_type, id): (ItemType, &str),
     path: &Path,
-    places: &Places,
+    places: &ItemLocator,
     trust: &TrustStore,
     at: Moment,
 ) -> Rank {

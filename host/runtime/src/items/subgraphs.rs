@@ -13,7 +13,7 @@ use graph_core::work::size;
 use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::items::graph_file::GraphFile;
-use crate::items::locate::{Found, ItemFile, Places};
+use crate::items::locate::{ItemFile, ItemLocator, LocatedItem};
 use crate::project;
 use graph_core::diagnostic::printable;
 
@@ -41,7 +41,7 @@ impl Subgraphs {
     pub fn resolve(
         graph: &Graph,
         graphs: Graphs,
-        places: &Places,
+        places: &ItemLocator,
         trust: &TrustStore,
         manifest: &Manifest,
         skipped: impl Fn(&str) -> bool,
@@ -59,9 +59,11 @@ impl Subgraphs {
                 let child = match found.graphs.get(&id) {
                     Some(known) => Arc::clone(known),
                     None => match places.find(&id) {
-                        Ok(Found::Graph { file }) => found.add(&id, GraphFile::read(file, places, trust)?)?,
+                        Ok(LocatedItem::Graph { file }) => {
+                            found.add(&id, GraphFile::read(file, places, trust)?)?
+                        }
                         // Components, and what is not there, are the preflight's business.
-                        Ok(Found::Component { .. }) | Err(_) => continue,
+                        Ok(LocatedItem::Component { .. }) | Err(_) => continue,
                     },
                 };
                 waiting.extend(named(&child).into_iter().map(str::to_owned));
@@ -133,7 +135,7 @@ pub fn recursion_warnings(graph: &Graph, graphs: &Graphs) -> Vec<String> {
         .collect()
 }
 
-impl Places {
+impl ItemLocator {
     /// The graphs in all folders, by id: of several items with one id the one that [`Places::find`] takes.
     pub fn graphs(&self) -> BTreeMap<String, ItemFile> {
         let is_text = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml");

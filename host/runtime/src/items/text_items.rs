@@ -15,7 +15,7 @@ use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, ve
 use crate::error::Error;
 use crate::error::Kind;
 use crate::items::installed;
-use crate::items::locate::{FindError, ItemFile, Places, Space, judged};
+use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, judged};
 use crate::items::precedence::{self, Precedence};
 use crate::project;
 use crate::project::text_file;
@@ -129,7 +129,7 @@ impl fmt::Display for TextError {
 #[derive(Clone, Debug)]
 pub struct Texts {
     /// Where they are looked for.
-    pub places: Places,
+    pub places: ItemLocator,
     /// Whose signatures count.
     pub trust: TrustStore,
     /// The texts that a run has kept, by [`key`]: they stand in for those that are not there any more.

@@ -18,7 +18,7 @@ use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareErr
 use crate::error::Error;
 use crate::error::Kind;
 use crate::executor::item_operations::Primaries;
-use crate::items::locate::{self, FindError, Found, Places, Space};
+use crate::items::locate::{self, FindError, ItemLocator, LocatedItem, Space};
 use crate::items::precedence::{self, Precedence};
 use crate::project;
 use crate::trust::log::TrustLog;
@@ -29,7 +29,7 @@ pub struct Components {
     /// Compiles and calls.
     pub engine: Engine,
     /// Where items are looked for.
-    pub places: Places,
+    pub places: ItemLocator,
     /// Whose signatures count.
     pub trust: TrustStore,
     /// What is allowed.
@@ -164,8 +164,10 @@ impl Components {
     /// As [`Self::admit`], for a superstep with this recorded time.
     fn admit_at(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
         let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
-            Found::Component { file, envelope } => (file, envelope),
-            Found::Graph { file } => return Err(AdmitError::Graph { id: item.to_owned(), path: file.path }),
+            LocatedItem::Component { file, envelope } => (file, envelope),
+            LocatedItem::Graph { file } => {
+                return Err(AdmitError::Graph { id: item.to_owned(), path: file.path });
+            }
         };
         let judged = locate::judged(recorded);
         let verified = locate::verify(

@@ -12,8 +12,8 @@ use graph_core::walker::Graphs;
 use graph_engine::PreparedNode;
 
 use super::problem::PlanProblem;
-use super::resolve::{admit_all, look, look_at};
-use super::scope::{Inside, is_built_in, names_graph, outline, unfit};
+use super::resolve::{admit_all, check_node, resolve_item};
+use super::scope::{Inside, is_built_in, names_graph, outline, param_problems};
 use crate::error::Error;
 use crate::items::text_items::Text;
 use crate::plan::admission::{Admitted, Components};
@@ -141,7 +141,7 @@ impl Plan {
                 if let Some(child) = inside.child(node, action, graphs) {
                     let mut planned = outline(index, &node.name, action, &inside);
                     planned.is_graph = true;
-                    planned.problems.extend(unfit(action, &child.graph));
+                    planned.problems.extend(param_problems(action, &child.graph));
                     if planned.dispatch != Some(false) {
                         waiting.push_back(child);
                     }
@@ -152,7 +152,7 @@ impl Plan {
                     continue;
                 }
                 let mut planned = outline(index, &node.name, action, &inside);
-                if look(components, action, &mut planned, &mut items, &mut texts) {
+                if resolve_item(components, action, &mut planned, &mut items, &mut texts) {
                     named.push(Named { inside: Arc::clone(&inside), hook: None, at: nodes.len() });
                 }
                 nodes.push(planned);
@@ -166,7 +166,7 @@ impl Plan {
                 let mut planned = PlannedNode { hook: Some(hook.event), ..planned };
                 if names_graph(action, graphs) {
                     planned.problems.push(Error::invalid("a hook runs no graph; name a component").into());
-                } else if look(components, action, &mut planned, &mut items, &mut texts) {
+                } else if resolve_item(components, action, &mut planned, &mut items, &mut texts) {
                     named.push(Named { inside: Arc::clone(&inside), hook: Some(place), at: hooks.len() });
                 }
                 hooks.push(planned);
@@ -187,7 +187,7 @@ impl Plan {
             let PlannedId::Literal(id) = &planned.item else { continue };
             match items.get(id) {
                 Some(Ok(admitted)) => {
-                    look_at(components, admitted, used, action, planned, &mut schemas).await;
+                    check_node(components, admitted, used, action, planned, &mut schemas).await;
                 }
                 Some(Err(problem)) => planned.problems.push(problem.clone()),
                 None => {}

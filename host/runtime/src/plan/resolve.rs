@@ -42,7 +42,7 @@ pub(super) fn admit_all(
 }
 
 /// Looks at the text that an action uses, or takes note of its item. Whether it is an item that is known by its id.
-pub(super) fn look(
+pub(super) fn resolve_item(
     components: &Components,
     action: &Action,
     planned: &mut PlannedNode,
@@ -50,7 +50,7 @@ pub(super) fn look(
     texts: &mut Texts,
 ) -> bool {
     if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
-        texts::look_at(components, action, planned, texts);
+        texts::check_node(components, action, planned, texts);
         return false;
     }
     let PlannedId::Literal(id) = &planned.item else { return false };
@@ -59,7 +59,7 @@ pub(super) fn look(
 }
 
 /// Grants, links and checks the params of a component at one node.
-pub(super) async fn look_at(
+pub(super) async fn check_node(
     components: &Components,
     admitted: &Admitted,
     used: Use<'_>,

@@ -66,7 +66,7 @@ impl Inside {
 }
 
 /// What of a node's params does not fit the schema of its graph, as far as it is written out.
-pub(super) fn unfit(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
+pub(super) fn param_problems(action: &Action, graph: &Graph) -> Vec<PlanProblem> {
     let params = parameters::written(graph, &action.params);
     let wrong = params.parameters.err().unwrap_or_default();
     let wrong = wrong.into_iter().map(|problem| {

@@ -18,7 +18,7 @@ use crate::plan::admission::{AdmitError, Components};
 pub(super) type Texts = BTreeMap<(&'static str, String), Result<Arc<Text>, PlanProblem>>;
 
 /// Finds and reads what an action names, and checks what is literal in its params.
-pub(super) fn look_at(
+pub(super) fn check_node(
     components: &Components,
     action: &Action,
     planned: &mut PlannedNode,

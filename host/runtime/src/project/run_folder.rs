@@ -21,7 +21,7 @@ pub const GRACE: Duration = Duration::from_secs(3);
 
 /// A run's folder. Nothing is made before something is written there.
 #[derive(Clone, Debug)]
-pub struct Thread {
+pub struct RunFolder {
     project: PathBuf,
     name: String,
 }
@@ -29,7 +29,7 @@ pub struct Thread {
 const THREADS: &str = "threads";
 const LOG: &str = "output.log";
 
-impl Thread {
+impl RunFolder {
     /// The folder of a run of a project. An id that is not a plain file name is represented by its digest.
     pub fn of(project: &Path, run: &str) -> Self {
         let name = match graph_core::id::RunId::parse(run) {
@@ -121,7 +121,7 @@ const fn wish_name(wish: Control) -> &'static str {
 /// Looks for wishes while a run goes on.
 #[derive(Debug)]
 pub struct Listener {
-    thread: Thread,
+    thread: RunFolder,
     stop: Option<mpsc::Sender<()>>,
     looking: Option<JoinHandle<Heard>>,
 }
@@ -139,7 +139,7 @@ impl Listener {
     /// `overdue` is called where a run that is to be killed has not stopped [`GRACE`] later, for whatever reason: the
     /// caller ends its process then, so that others can take the run.
     pub fn start(
-        thread: Thread,
+        thread: RunFolder,
         tell: impl Fn(Control) + Send + 'static,
         overdue: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
@@ -176,7 +176,7 @@ impl Drop for Listener {
 }
 
 fn look(
-    thread: &Thread,
+    thread: &RunFolder,
     stopped: &mpsc::Receiver<()>,
     tell: &impl Fn(Control),
     overdue: &impl Fn(),
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_wish_is_passed_on_once_and_taken_away() {
         let project = tempfile::tempdir().unwrap();
-        let thread = Thread::of(project.path(), "r1");
+        let thread = RunFolder::of(project.path(), "r1");
         assert_eq!(thread.wish_file(Control::Cancel).unwrap(), project.path().join(".ai/threads/r1/cancel"));
         let (tell, told) = mpsc::channel();
         let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap(), || {}).unwrap();
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn what_nobody_has_heeded_stays_unless_the_run_has_ended() {
         let project = tempfile::tempdir().unwrap();
-        let thread = Thread::of(project.path(), "r1");
+        let thread = RunFolder::of(project.path(), "r1");
         for ended in [false, true] {
             let mut listener = Listener::start(thread.clone(), |_| {}, || {}).unwrap();
             listener.stop();
@@ -254,14 +254,14 @@ mod tests {
         let project = folder.path().join("project");
         fs::create_dir_all(project.join(".ai/threads")).unwrap();
         // The folder of the run is a link.
-        let thread = Thread::of(&project, "r1");
+        let thread = RunFolder::of(&project, "r1");
         symlink(&victim, project.join(".ai/threads/r1")).unwrap();
         assert!(thread.create().is_err() && thread.ask(Control::Kill).is_err() && thread.log_file().is_err());
         thread.take_back(Control::Cancel);
         thread.remove();
         assert!(untouched());
         // What lies in it is one.
-        let thread = Thread::of(&project, "r2");
+        let thread = RunFolder::of(&project, "r2");
         thread.create().unwrap();
         for name in ["cancel", "kill", "output.log"] {
             symlink(victim.join(name), project.join(".ai/threads/r2").join(name)).unwrap();
@@ -272,13 +272,13 @@ mod tests {
         // All threads are.
         fs::remove_dir_all(project.join(".ai/threads")).unwrap();
         symlink(&victim, project.join(".ai/threads")).unwrap();
-        assert!(Thread::check(&project).is_err() && Thread::of(&project, "r3").create().is_err());
+        assert!(RunFolder::check(&project).is_err() && RunFolder::of(&project, "r3").create().is_err());
         assert!(untouched() && fs::read_dir(&victim).unwrap().count() == 3);
     }
 
     #[test]
     fn an_id_never_leads_out_of_the_folder() {
-        let folder = Thread::of(Path::new("/p"), "../../etc").folder().unwrap();
+        let folder = RunFolder::of(Path::new("/p"), "../../etc").folder().unwrap();
         assert!(folder.starts_with("/p/.ai/threads"));
         assert_eq!(folder.components().count(), 5);
     }

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::host::now;
 use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::{
-    self, FindError, Found, Places, envelope_path, id_of_file, id_of_graph, type_of_file,
+    self, FindError, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, type_of_file,
 };
 use crate::project;
 use crate::registry::pull::Puller;
@@ -83,7 +83,7 @@ pub struct Said<'s> {
 #[derive(Debug)]
 pub struct Publisher<'p> {
     /// Where items are looked for.
-    pub places: &'p Places,
+    pub places: &'p ItemLocator,
     /// Whose signatures count.
     pub trust: &'p TrustStore,
     /// Takes it there.
@@ -137,8 +137,8 @@ impl Publisher<'_> {
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
-                Found::Component { file, .. } => self.component(&file.path, said),
-                Found::Graph { file } => self.text(Kind::Graph, &file.path, said),
+                LocatedItem::Component { file, .. } => self.component(&file.path, said),
+                LocatedItem::Graph { file } => self.text(Kind::Graph, &file.path, said),
             };
         }
         let kind = if item_type == ItemType::Knowledge { Kind::Knowledge } else { Kind::Directive };

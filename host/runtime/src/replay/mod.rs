@@ -24,10 +24,11 @@ use crate::host::Host;
 use crate::items::locate::judged;
 use crate::plan::Plan;
 use crate::project::Project;
+use crate::run::context;
 use crate::run::drift;
 use crate::run::restore;
 use crate::run::resume;
-use crate::run::snapshot::Kept;
+use crate::run::snapshot::RunSnapshot;
 use crate::run::start::{components, engine};
 use crate::trust::trusted_keys;
 
@@ -159,7 +160,7 @@ pub async fn replay(
     let mut at = 0;
     while at < line.len() {
         let pins = line[at].pins;
-        let scene = Stage::set(&*store, row, &recorded, at, mode, project, host).await?;
+        let scene = ReplayContext::set(&*store, row, &recorded, at, mode, project, host).await?;
         for change in &scene.changes {
             if !replay.changes.contains(change) {
                 replay.changes.push(change.clone());
@@ -179,7 +180,7 @@ pub async fn replay(
 async fn segment(
     store: &dyn CheckpointStore,
     recorded: &Recorded,
-    stage: &Stage,
+    stage: &ReplayContext,
     start: usize,
     key: VerifyingKey,
     replay: &mut Replay,
@@ -211,7 +212,7 @@ async fn segment(
         } else {
             let place = Place::Sequence(sequence);
             let restored = restore::restore_at(store, &recorded.row.run_id, key, &place)?;
-            let tree = resume::walker(&stage.graph, setup, Some(restored.into()))?;
+            let tree = context::walker(&stage.graph, setup, Some(restored.into()))?;
             (tree, Event::Resumed(Resume::default()))
         };
         let reached = if begins { None } else { Some(sequence) };
@@ -250,7 +251,7 @@ fn taken(stored: &recorded::Stored) -> Replayed {
 }
 
 /// What a stretch of a run was run with.
-struct Stage {
+struct ReplayContext {
     row: RunRow,
     graph: Arc<Graph>,
     graphs: Arc<Graphs>,
@@ -262,7 +263,7 @@ struct Stage {
     changes: Vec<String>,
 }
 
-impl Stage {
+impl ReplayContext {
     async fn set(
         store: &dyn CheckpointStore,
         row: &RunRow,
@@ -276,9 +277,9 @@ impl Stage {
         let checkpoint = &stored.checkpoint;
         let mut row = row.clone();
         (row.graph, row.pins) = (checkpoint.graph, checkpoint.pins);
-        let kept = Kept::read(store, &row)?;
+        let kept = RunSnapshot::read(store, &row)?;
         let hooks = kept.hooks(store)?.hooks;
-        let Kept { graph, graphs, manifest, pins: kept } = kept;
+        let RunSnapshot { graph, graphs, manifest, pins: kept } = kept;
         let trust = trusted_keys::load(&host.home, &kept.trust_files, &*host.notices)?;
         let places = kept.places(&host.home, project);
         let engine = engine(host)?;
@@ -294,7 +295,7 @@ impl Stage {
         let manifest = Arc::clone(&components.manifest);
         let plan = Plan::make(&graph, &graphs, &hooks, &components).await;
         pins.of_plan(&plan);
-        if let Some(error) = resume::not_let_in(&row.run_id, &kept, &plan)
+        if let Some(error) = resume::refuse_revoked_items(&row.run_id, &kept, &plan)
             .or_else(|| resume::not_as_required(&row.run_id, &graph.id, &kept, &components.trust, judged))
         {
             return Err(error);

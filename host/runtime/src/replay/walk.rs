@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::compare::{self, Difference, Way, shortened};
 use super::recorded::{Recorded, reported};
-use super::{Mode, Replay, Replayed, Stage};
+use super::{Mode, Replay, ReplayContext, Replayed};
 use graph_driver::TaskExecutor as _;
 
 /// Where the world answers otherwise than it did.
@@ -44,7 +44,7 @@ pub struct LiveDifference {
 /// A walk from one checkpoint on.
 pub(super) struct Walk<'r> {
     recorded: &'r Recorded,
-    stage: &'r Stage,
+    stage: &'r ReplayContext,
     tree: RunTree,
     /// What stands at the newest checkpoint of each namespace, as far as it was walked.
     standing: BTreeMap<String, Standing>,
@@ -78,7 +78,7 @@ pub(super) struct Walk<'r> {
 impl<'r> Walk<'r> {
     pub(super) fn new(
         recorded: &'r Recorded,
-        stage: &'r Stage,
+        stage: &'r ReplayContext,
         tree: RunTree,
         reached: Option<u64>,
         end: u64,

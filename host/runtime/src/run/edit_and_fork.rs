@@ -6,25 +6,23 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::node::{Category, Failure};
-use graph_core::record::{ErrorCode, Place, Status};
+use graph_core::record::{Place, Status};
 use graph_core::trust::{SigningKey, VerifyingKey};
-use graph_core::walker::{
-    Earlier, Edit, Event, HandleError, Restored, RunTree, Setup, Summary, TaskReport, TaskSpec, Update,
-};
-use graph_store::{CheckpointStore, NewRun, RunRow};
+use graph_core::walker::{Edit, Restored, Setup, Summary, TaskReport, TaskSpec};
+use graph_store::{CheckpointStore, RunRow};
 use serde_json::Value;
 
-use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::host::{Host, now};
+use crate::run::context::Environment;
 use crate::run::restore;
 use crate::run::resume::{self, finished, own_key, pinned_by};
-use crate::run::snapshot::Kept;
-use graph_driver::{DriveError, Driver, Parts, SystemClock, TaskExecutor, Writing};
+use crate::run::snapshot::RunSnapshot;
+use graph_driver::{SystemClock, TaskExecutor, Writing};
 
 /// A run after an edit, or a fork as it begins.
 #[derive(Debug)]
-pub struct Travelled {
+pub struct EditedRun {
     /// The run.
     pub run: String,
     /// Its graph's id.
@@ -60,7 +58,7 @@ pub async fn update(
     edit: Edit,
     back_to: Option<Place>,
     host: &Host,
-) -> Result<Travelled> {
+) -> Result<EditedRun> {
     let found = restore::find(&*store, name)?;
     let run = found.run_id;
     let guard = store.acquire(&run, &restore::this_process())?;
@@ -75,31 +73,15 @@ pub async fn update(
     let restored = restore::restore(&*store, &run, key.verifying_key())?;
     let (restored, _) = restored.ok_or_else(|| nothing_stored(&run))?;
     pinned_by(&mut row, &restored.root);
-    let kept = Kept::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row)?;
     let hooks = kept.hooks(&*store)?.hooks;
     let graph = Arc::new(kept.graph);
-    let back_to = match back_to {
-        None => None,
-        Some(place) => {
-            let earlier = restore::restore_at(&*store, &run, key.verifying_key(), &place)?;
-            // Back to where it stands is no way back.
-            if earlier.digest == restored.root.digest {
-                None
-            } else {
-                let inputs = Arc::new(inputs(&*store, &earlier)?);
-                Some(Earlier { restored: earlier, inputs })
-            }
-        }
-    };
     let inputs_now = inputs(&*store, &restored.root)?;
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
-    let walker = resume::walker(&graph, setup, Some(restored))?;
-    let event = Event::Updated(Box::new(Update { edit, back_to }));
     let verifying = key.verifying_key();
-    let summary = drive(walker, &row, store, key, event).await?;
-    drop(guard);
-    Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
+    let summary = still(store, key).update(&graph, setup, restored, edit, back_to, guard).await?;
+    Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
 
 /// Makes a new run that begins where another one stood at a checkpoint, edited or as it was, and leaves it suspended
@@ -111,7 +93,7 @@ pub async fn fork(
     edit: Option<Edit>,
     run_id: Option<String>,
     host: &Host,
-) -> Result<Travelled> {
+) -> Result<EditedRun> {
     let origin = restore::find(&*store, name)?;
     let key = own_key(&origin, host)?;
     let of = restore::restore_at(&*store, &origin.run_id, key.verifying_key(), &place)?;
@@ -123,26 +105,16 @@ pub async fn fork(
     let sequence = of.checkpoint.sequence;
     let mut row = fork_row(&origin, &of, &run);
     (row.created_at, row.updated_at) = (at, at);
-    let kept = Kept::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row)?;
     row.manifest = kept.pins.manifest;
     let hooks = kept.hooks(&*store)?.hooks;
     let graph = Arc::new(kept.graph);
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
-    let visited = restore::visited_at(&*store, &of, &key.verifying_key())?;
-    let walker = || {
-        RunTree::fork(Arc::clone(&graph), setup.clone(), of.clone(), &visited)
-            .map_err(|error| Error::integrity(format!("run {} cannot be restored: {error}", origin.run_id)))
-    };
-    // Tried without a store first, so that what is refused leaves no run behind.
-    walker()?.handle(at, Event::Forked(edit.clone())).map_err(|error| refused(&error))?;
-    store.create_run(&NewRun { row: row.clone(), snapshots: Vec::new() })?;
-    let guard = store.acquire(&run, &restore::this_process())?;
     let verifying = key.verifying_key();
-    let summary = drive(walker()?, &row, store, key, Event::Forked(edit)).await?;
-    drop(guard);
+    let summary = still(store, key).fork(&graph, setup, row, of, edit).await?;
     let origin = Some((origin.run_id.clone(), sequence));
-    Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin })
+    Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }
 
 /// The row of a fork: what it is pinned to is what the checkpoint says, whatever the run was changed to since.
@@ -177,44 +149,18 @@ fn nothing_stored(run: &str) -> Error {
         .help(format!("let it begin: graph-host resume {run}"))
 }
 
-fn refused(error: &HandleError) -> Error {
-    match error {
-        HandleError::Refused { code: code @ ErrorCode::InvalidUpdate, message } => {
-            Error::new(Kind::Invalid, code.as_str(), message.clone())
-                .help("nothing was changed; give values that the channels take")
-        }
-        HandleError::Refused { code, message } => Error::of_run(*code, message.clone()),
-        HandleError::Illegal { .. } => {
-            Error::new(Kind::Internal, "internal", format!("the host has a fault: {error}"))
-        }
+/// What a run is edited with: nothing is dispatched, and what is written is written before the call returns.
+pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environment {
+    Environment {
+        store,
+        executor: Arc::new(NoTasks),
+        clock: Arc::new(SystemClock),
+        key,
+        writing: Writing::Inline,
     }
 }
 
-async fn drive(
-    walker: RunTree,
-    row: &RunRow,
-    store: Arc<dyn CheckpointStore>,
-    key: SigningKey,
-    event: Event,
-) -> Result<Summary> {
-    let parts = Parts {
-        executor: Arc::new(NoTasks),
-        store,
-        writing: Writing::Inline,
-        key,
-        clock: Arc::new(SystemClock),
-        durability: row.durability,
-    };
-    let mut driver = Driver::new(walker, &row.run_id, parts)
-        .map_err(|error| Error::storage(format!("the run cannot be written: {error}")))?;
-    driver.drive(event, &mut ()).await.map_err(|error| match error {
-        DriveError::Refused { code, message } => refused(&HandleError::Refused { code, message }),
-        other => other.into(),
-    })?;
-    Ok(driver.take_summary())
-}
-
-/// Edits and forks dispatch nothing.
+/// Edits, forks and stops dispatch nothing.
 #[derive(Debug)]
 struct NoTasks;
 

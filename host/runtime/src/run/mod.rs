@@ -1,5 +1,6 @@
 //! Runs: started, resumed, edited, forked and stopped, and what each is pinned to.
 
+pub mod context;
 pub(crate) mod drift;
 pub mod edit_and_fork;
 pub mod pins;

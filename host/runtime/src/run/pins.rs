@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::items::graph_file::GraphFile;
-use crate::items::locate::Places;
+use crate::items::locate::ItemLocator;
 use crate::items::text_items::{self, Text};
 use crate::plan::{Plan, PlannedNode};
 use crate::project::Project;
@@ -158,12 +158,12 @@ impl Pins {
     }
 
     /// Where items are looked for when the run goes on. What it was begun with stays admitted, as far as it has not changed.
-    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> Places {
+    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
         let texts =
             self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
         let ids: Vec<String> =
             texts.chain(self.components.keys().chain(self.graphs.keys()).cloned()).collect();
-        Places::new(&self.item_folders, self.project.as_deref(), home, keeper).begun_with(&ids)
+        ItemLocator::new(&self.item_folders, self.project.as_deref(), home, keeper).begun_with(&ids)
     }
 
     /// The text that a run keeps, and its digest.

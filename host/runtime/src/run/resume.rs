@@ -11,7 +11,7 @@ use graph_core::parameters;
 use graph_core::record::{Accepted, InterruptRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore};
-use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
+use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, Setup};
 use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 
@@ -22,11 +22,12 @@ use crate::items::locate::judged;
 use crate::items::text_items;
 use crate::plan::Plan;
 use crate::project::{self, Project};
-use crate::run::drift::{self, Present};
+use crate::run::context::Ready;
+use crate::run::drift::{self, CurrentSources};
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore::{self, Checked};
-use crate::run::snapshot::Kept;
-use crate::run::start::{Ready, components, drive_with, engine};
+use crate::run::snapshot::RunSnapshot;
+use crate::run::start::{components, engine, environment};
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
 
@@ -70,14 +71,14 @@ fn still_trusted(
     trust: &TrustStore,
     judged: Moment,
 ) -> Result<()> {
-    let refusal = not_let_in(run, before, plan)
+    let refusal = refuse_revoked_items(run, before, plan)
         .or_else(|| signer_revoked(run, before, pins, trust, now()))
         .or_else(|| not_as_required(run, graph, pins, trust, judged));
     refusal.map_or(Ok(()), Err)
 }
 
 /// Takes a run, checks what it goes on from and what has changed around it, and restores it.
-pub async fn reopen(
+pub async fn open(
     name: &str,
     store: Arc<dyn CheckpointStore>,
     accept_changes: bool,
@@ -106,13 +107,13 @@ pub async fn reopen(
     if let Some(tree) = &restored {
         pinned_by(&mut row, &tree.root);
     }
-    let kept = Kept::read(&*store, &row)?;
+    let kept = RunSnapshot::read(&*store, &row)?;
 
     let mut pins = kept.pins.clone();
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let judged = judged(restored.as_ref().map(|tree| tree.root.checkpoint.at));
     let mut present =
-        Present { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
+        CurrentSources { kept: &kept, accept: accept_changes, trust: &trust, judged, changes: Vec::new() };
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = inputs_of(&*store, &row)?;
     let manifest = parameters::allowed(&graph, &inputs, &present.manifest()?);
@@ -146,6 +147,7 @@ pub async fn reopen(
     TrustLog::of(&host.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
+    let texts = kept_now(&graph, &graphs, &components.manifest, &plan);
     let from_the_start = restored.is_none();
     let standing = standing(restored.as_ref().map(|tree| &tree.root));
     let mut setup = Setup {
@@ -164,20 +166,23 @@ pub async fn reopen(
             graph: graph.digest,
         });
     }
-    let walker = walker(&graph, setup, restored)?;
-    let summary = walker.summary();
+    let environment = environment(components, plan, store, key, project, host);
+    let assembled = environment.resume(&graph, setup, restored, guard)?;
+    let summary = assembled.walker.summary();
     let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
     if pins_digest != row.pins {
-        store.put_snapshot(&pins_digest, &pins_text)?;
-        keep_texts(&*store, &graph, &graphs, &components.manifest, &plan)?;
+        environment.store.put_snapshot(&pins_digest, &pins_text)?;
+        for (digest, text) in texts {
+            environment.store.put_snapshot(&digest, &text)?;
+        }
         update.pins = Some(pins_digest);
         update.graph = Some(graph.digest);
         update.manifest = Some(pins.manifest);
     }
-    let mut driver = drive_with(walker, &run, components, plan, store, key, row.durability, project, host)?;
-    driver.amend(update);
+    let mut ready = assembled.ready(&environment)?;
+    ready.driver.amend(update);
     Ok(Resumable {
-        ready: Ready { run, driver, guard },
+        ready,
         graph,
         open: summary.interrupts,
         from_the_start,
@@ -201,22 +206,12 @@ fn cut_short(run: &str, origin: &str) -> Error {
     .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT"))
 }
 
-/// Keeps the texts that a run goes on with: a later resume takes them for what it was begun with.
-fn keep_texts(
-    store: &dyn CheckpointStore,
-    graph: &Graph,
-    graphs: &Graphs,
-    manifest: &Manifest,
-    plan: &Plan,
-) -> Result<()> {
-    let texts = [kept_text(&graph.document), kept_text(&manifest.to_json())];
-    for (digest, text) in texts.into_iter().chain(graphs.values().map(|graph| kept_text(&graph.document))) {
-        store.put_snapshot(&digest, &text)?;
-    }
-    for text in plan.texts.values().filter_map(|text| text.as_ref().ok()) {
-        store.put_snapshot(&text.digest, &text.content)?;
-    }
-    Ok(())
+/// The texts that a run goes on with: a later resume takes them for what it was begun with.
+fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) -> Vec<(Digest, String)> {
+    let documents = [kept_text(&graph.document), kept_text(&manifest.to_json())];
+    let inside = graphs.values().map(|graph| kept_text(&graph.document));
+    let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
+    documents.into_iter().chain(inside).chain(texts.map(|text| (text.digest, text.content.clone()))).collect()
 }
 
 /// What is signed counts, whatever the row says: the checkpoint, and what was accepted under it.
@@ -231,7 +226,7 @@ pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
 
 /// The refusal to go on with items that the run was begun with and that are not let in any more: changed without being
 /// signed again, or signed with a key that does not count any more. No acceptance helps against that.
-pub(crate) fn not_let_in(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
+pub(crate) fn refuse_revoked_items(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let users = plan.users();
     let components = plan.items.iter().filter(|(id, _)| kept.components.contains_key(*id));
     let components = components.filter_map(|(id, item)| {
@@ -350,25 +345,29 @@ pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
     ))
 }
 
-/// The walker of a run that nobody runs, with nothing around it that tasks would need: for stopping it. Says whether the
-/// run was cut short before anything was stored.
-pub(crate) fn bare_walker(
-    store: &dyn CheckpointStore,
-    row: &RunRow,
-    host: &Host,
-) -> Result<(RunTree, SigningKey, RunUpdate, bool)> {
-    let mut row = row.clone();
-    let key = own_key(&row, host)?;
-    let restored = restore::restore(store, &row.run_id, key.verifying_key())?.map(|(tree, _)| tree);
-    if let Some(tree) = &restored {
-        pinned_by(&mut row, &tree.root);
+/// A run that no process runs, from its records alone.
+pub(crate) struct Unheld {
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) setup: Setup,
+    pub(crate) restored: Option<RestoredTree>,
+    /// What its row does not say yet.
+    pub(crate) behind: RunUpdate,
+}
+
+impl Unheld {
+    /// Reads what a run needs that is stopped, and nothing that its tasks would need.
+    pub(crate) fn read(store: &dyn CheckpointStore, row: &RunRow, key: &SigningKey) -> Result<Self> {
+        let mut row = row.clone();
+        let restored = restore::restore(store, &row.run_id, key.verifying_key())?.map(|(tree, _)| tree);
+        if let Some(tree) = &restored {
+            pinned_by(&mut row, &tree.root);
+        }
+        let kept = RunSnapshot::read(store, &row)?;
+        let inputs = inputs_of(store, &row)?;
+        let behind = standing(restored.as_ref().map(|tree| &tree.root));
+        let setup = setup(&row, &Arc::new(kept.manifest), &Arc::new(kept.graphs), inputs);
+        Ok(Self { graph: Arc::new(kept.graph), setup, restored, behind })
     }
-    let kept = Kept::read(store, &row)?;
-    let inputs: Value = serde_json::from_str(&restore::snapshot(store, &row.inputs, "the inputs")?)
-        .map_err(|error| Error::integrity(format!("the inputs of the run cannot be read: {error}")))?;
-    let (from_the_start, standing) = (restored.is_none(), standing(restored.as_ref().map(|tree| &tree.root)));
-    let setup = setup(&row, &Arc::new(kept.manifest), &Arc::new(kept.graphs), inputs);
-    Ok((walker(&Arc::new(kept.graph), setup, restored)?, key, standing, from_the_start))
 }
 
 /// Where a run stands that goes on, for its row: that of one that was cut short is behind its checkpoints.
@@ -403,19 +402,6 @@ pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>
         max_steps: row.max_steps,
         max_concurrency: None,
     }
-}
-
-/// The walker of a run; a new one where nothing was stored yet.
-pub(crate) fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<RestoredTree>) -> Result<RunTree> {
-    let Some(mut restored) = restored else { return Ok(RunTree::new(Arc::clone(graph), setup)) };
-    // A change of the graph has been accepted, or there is none.
-    restored.root.checkpoint.graph = graph.digest;
-    restored.accept_changes = true;
-    let run = setup.identity.run.clone();
-    RunTree::restore(Arc::clone(graph), setup, restored).map_err(|error| {
-        Error::integrity(format!("run {run} cannot be restored: {error}"))
-            .help("resume it with the graph that it was begun with, or begin a new run")
-    })
 }
 
 /// The refusal of an operation on a run that has ended.

@@ -15,14 +15,14 @@ use crate::run::pins::{Pins, kept_text};
 use crate::run::restore;
 
 /// What a run was begun with, from the store.
-pub(crate) struct Kept {
+pub(crate) struct RunSnapshot {
     pub(crate) graph: Graph,
     pub(crate) graphs: Graphs,
     pub(crate) manifest: Manifest,
     pub(crate) pins: Pins,
 }
 
-impl Kept {
+impl RunSnapshot {
     pub(crate) fn read(store: &dyn CheckpointStore, row: &RunRow) -> Result<Self> {
         let unreadable = |what: &str, error: &dyn std::fmt::Display| {
             Error::integrity(format!("{what} that run {} keeps cannot be read: {error}", row.run_id))

@@ -8,15 +8,13 @@ use graph_core::capability::Manifest;
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Durability, Graph};
-use graph_core::json;
 use graph_core::parameters::{self, CheckedInputs, InputsError, Parameters};
-use graph_core::record::Status;
 use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
-use graph_core::walker::{Event, Graphs, HandleError, Identity, RunTree, Setup, inputs_digest};
+use graph_core::walker::Graphs;
 use graph_core::work::Meter;
 use graph_engine::{Engine, EngineConfig};
-use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, Snapshot};
+use graph_store::{CheckpointStore, Snapshot};
 use serde_json::{Map, Value};
 
 use crate::error::Kind;
@@ -24,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::executor::ComponentExecutor;
 use crate::host::{Host, now};
 use crate::items::graph_file::{GraphFile, locate};
-use crate::items::locate::Places;
+use crate::items::locate::ItemLocator;
 use crate::items::outer_hooks::OuterHooks;
 use crate::items::subgraphs::Subgraphs;
 use crate::notice::{CompileNotices, Notice};
@@ -33,11 +31,11 @@ use crate::plan::admission::Components;
 use crate::project::caches;
 use crate::project::text_file;
 use crate::project::{self, Project};
+use crate::run::context::{Beginning, Definition, Environment, Ready};
 use crate::run::pins::{Pins, absolute, kept_text};
-use crate::run::restore;
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
-use graph_driver::{Driver, Parts, SystemClock, Writing};
+use graph_driver::{SystemClock, Writing};
 
 /// Where things are taken from, wherever components are used.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +52,7 @@ pub struct Sources {
 
 /// A graph with everything around it that it needs to be looked at.
 #[derive(Debug)]
-pub struct Scene {
+pub struct RunContext {
     /// The graph.
     pub file: GraphFile,
     /// The graphs inside of it.
@@ -69,7 +67,7 @@ pub struct Scene {
     pub pins: Pins,
 }
 
-impl Scene {
+impl RunContext {
     /// Reads graph, manifest and trust.
     pub fn open(
         graph: &str,
@@ -81,7 +79,7 @@ impl Scene {
         check_folders(sources)?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let here = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
-        let places = Places::new(&sources.items, here.as_deref(), &host.home, keeper);
+        let places = ItemLocator::new(&sources.items, here.as_deref(), &host.home, keeper);
         let located = locate(graph, &places)?;
         let path = located.path.clone();
         let around = absolute(&path);
@@ -92,7 +90,7 @@ impl Scene {
             around.parent().and_then(project::nearest)
         };
         let project = sources.project.clone().or(own);
-        let places = Places::new(&sources.items, project.as_deref(), &host.home, keeper);
+        let places = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
             // An item of the project around the current folder, where there is another one around it. One that was found
             // and refused stays refused.
@@ -164,7 +162,7 @@ pub fn check_folders(sources: &Sources) -> Result<()> {
 /// The components of a scene.
 pub fn components(
     engine: Engine,
-    places: Places,
+    places: ItemLocator,
     trust: TrustStore,
     manifest: Manifest,
     allow_unsigned: bool,
@@ -282,26 +280,15 @@ pub struct Start {
     pub durability: Option<Durability>,
 }
 
-/// A run that can be driven.
-#[derive(Debug)]
-pub struct Ready {
-    /// Its id.
-    pub run: String,
-    /// Drives it.
-    pub driver: Driver,
-    /// Keeps others away from it.
-    pub guard: RunGuard,
-}
-
 /// Creates a run in the store, and takes it.
 pub fn begin(
-    scene: Scene,
+    scene: RunContext,
     plan: Plan,
     start: Start,
     store: Arc<dyn CheckpointStore>,
     host: &Host,
 ) -> Result<Ready> {
-    let Scene { file, subgraphs, mut components, hooks, project, mut pins } = scene;
+    let RunContext { file, subgraphs, mut components, hooks, project, mut pins } = scene;
     let log = TrustLog::of(&host.home);
     let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));
     let graphs: Vec<_> = inside.chain([(file.graph.id.as_str(), &file)]).collect();
@@ -311,106 +298,60 @@ pub fn begin(
     let key = host.home.identity()?;
     pins.of_plan(&plan);
     let (pins_digest, pins_text) = pins.text()?;
-    let at = now();
     let run = match start.run_id {
         Some(run) => run,
-        None => crate::run::run_id::fresh(at)?,
+        None => crate::run::run_id::fresh(now())?,
     };
-    let durability = start.durability.unwrap_or(graph.durability);
-    let seed = start.seed.map_or_else(|| Setup::default_seed(&graph, &start.inputs), |text| seed(&text));
-    let setup = Setup {
-        identity: Identity { run: run.clone(), root: run.clone(), parent: None, namespace: String::new() },
-        inputs: Arc::new(start.inputs),
-        initial_state: Map::new(),
-        manifest: Arc::clone(&components.manifest),
+    let definition = Definition {
+        graph,
         graphs: Arc::new(subgraphs.graphs),
         hooks: Arc::clone(&hooks.hooks),
-        seed,
+        manifest: Arc::clone(&components.manifest),
+        manifest_digest: pins.manifest,
         pins: pins_digest,
-        accepted: Vec::new(),
-        durability,
+    };
+    let text = |(digest, text): (Digest, String)| Snapshot { digest, text: text.into() };
+    let documents = [kept_text(&definition.graph.document), kept_text(&definition.manifest.to_json())];
+    let inside = definition.graphs.values().map(|graph| kept_text(&graph.document));
+    let outer = hooks.document.as_ref().map(kept_text);
+    let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
+    let texts = texts.map(|text| Snapshot { digest: text.digest, text: text.content.as_str().into() });
+    let documents = documents.into_iter().chain([(pins_digest, pins_text)]).chain(inside).chain(outer);
+    let beginning = Beginning {
+        run,
+        graph_path: Some(relative(&pins.graph_file, &project)),
+        inputs: Arc::new(start.inputs),
+        initial_state: Map::new(),
+        seed: start.seed.as_deref().map(seed),
+        durability: start.durability,
         max_steps: start.max_steps,
         max_concurrency: None,
+        pid: Some(std::process::id()),
+        texts: documents.map(text).chain(texts).collect(),
     };
-    let (graph_text, manifest_text) = (kept_text(&graph.document), kept_text(&components.manifest.to_json()));
-    let inputs = inputs_digest(&setup.inputs);
-    let text = |(digest, text): (Digest, String)| Snapshot { digest, text: text.into() };
-    let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
-    let texts: Vec<_> =
-        texts.map(|text| Snapshot { digest: text.digest, text: text.content.as_str().into() }).collect();
-    let new = NewRun {
-        row: RunRow {
-            run_id: run.clone(),
-            graph_id: graph.id.clone(),
-            graph_path: Some(relative(&pins.graph_file, &project)),
-            parent_id: None,
-            root_id: run.clone(),
-            continuation_of: None,
-            continuation_id: None,
-            chain_root_id: None,
-            status: Status::Running,
-            pid: Some(std::process::id()),
-            step: 0,
-            fuel: 0,
-            result: None,
-            error: None,
-            graph: graph.digest,
-            inputs,
-            manifest: pins.manifest,
-            pins: pins_digest,
-            seed,
-            key: key.id(),
-            durability,
-            max_steps: start.max_steps,
-            created_at: at,
-            updated_at: at,
-        },
-        snapshots: [
-            graph_text,
-            (inputs, json::canonical_string(&setup.inputs)),
-            manifest_text,
-            (pins_digest, pins_text),
-        ]
-        .into_iter()
-        .chain(setup.graphs.values().map(|graph| kept_text(&graph.document)))
-        .map(text)
-        .chain(texts)
-        .chain(hooks.document.as_ref().map(|document| text(kept_text(document))))
-        .collect(),
-    };
-    // What the walker refuses to begin leaves no run behind. It begins the same way each time.
-    let begun = RunTree::new(Arc::clone(&graph), setup.clone()).handle(at, Event::Started);
-    if let Err(HandleError::Refused { code, message }) = begun {
-        return Err(Error::of_run(code, message));
-    }
-    store.create_run(&new)?;
-    let guard = store.acquire(&run, &restore::this_process())?;
-    let walker = RunTree::new(Arc::clone(&graph), setup);
-    let driver = drive_with(walker, &run, components, plan, store, key, durability, &project, host)?;
-    Ok(Ready { run, driver, guard })
+    let environment = environment(components, plan, store, key, &project, host);
+    environment.start(&definition, beginning)?.ready(&environment)
 }
 
-/// A driver that performs tasks with components.
-#[allow(clippy::too_many_arguments, reason = "each is a part of one whole that exists here alone")]
-pub(crate) fn drive_with(
-    walker: RunTree,
-    run: &str,
+/// What a run with real components is run with.
+pub(crate) fn environment(
     components: Components,
     plan: Plan,
     store: Arc<dyn CheckpointStore>,
     key: SigningKey,
-    durability: Durability,
     project: &Project,
     host: &Host,
-) -> Result<Driver> {
-    let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices));
-    let executor = executor.keeping(Arc::clone(&store)).with_knowledge_of(project.folder(), &host.home);
-    let executor = Arc::new(executor);
-    let parts =
-        Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
-    Driver::new(walker, run, parts).map_err(|error| {
-        Error::storage(format!("the thread that writes to the store cannot be started: {error}"))
-    })
+) -> Environment {
+    let executor = ComponentExecutor::new(components, plan, Arc::clone(&host.notices))
+        .keeping(Arc::clone(&store))
+        .with_knowledge_of(project.folder(), &host.home);
+    Environment {
+        store,
+        executor: Arc::new(executor),
+        clock: Arc::new(SystemClock),
+        key,
+        writing: Writing::Thread,
+    }
 }
 
 /// A seed: a digest as it is, and of any other text the digest.

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use graph_core::node::{Category, Failure};
 use graph_core::record::Status;
-use graph_core::walker::{Event, Resume, TaskReport, TaskSpec};
-use graph_store::{CheckpointStore, RunUpdate};
+use graph_core::walker::{Event, Resume};
+use graph_store::CheckpointStore;
 
-use crate::error::{Error, Result};
-use crate::host::{Host, now};
+use crate::error::Result;
+use crate::host::Host;
+use crate::run::edit_and_fork::still;
 use crate::run::restore;
-use crate::run::resume::bare_walker;
-use graph_driver::{Control, Driver, Parts, SystemClock, TaskExecutor, Writing};
+use crate::run::resume::{Unheld, own_key};
+use graph_driver::Control;
 
 /// Takes a run that nobody runs, and lets its walker stop it before anything runs. What it comes to is stored and signed
 /// like any other stop, and a resume goes on from there.
@@ -23,43 +21,10 @@ pub async fn stop(run: &str, wish: Control, store: Arc<dyn CheckpointStore>, hos
     if row.status.is_end() {
         return Ok(row.status);
     }
-    let (mut walker, key, standing, from_the_start) = bare_walker(&*store, &row, host)?;
-    walker
-        .handle(now(), wish.into())
-        .map_err(|error| Error::storage(format!("run {run} cannot be stopped: {error}")))?;
-    let parts = Parts {
-        executor: Arc::new(NoTasks),
-        store: Arc::clone(&store),
-        writing: Writing::Inline,
-        key,
-        clock: Arc::new(SystemClock),
-        durability: row.durability,
-    };
-    let mut driver = Driver::new(walker, run, parts)
-        .map_err(|error| Error::storage(format!("the writer cannot be started: {error}")))?;
-    driver.amend(RunUpdate { at: now(), ..standing });
-    let first = if from_the_start { Event::Started } else { Event::Resumed(Resume::default()) };
-    let status = driver.drive(first, &mut ()).await?;
-    drop(guard);
-    Ok(status)
-}
-
-/// Performs nothing: a run that is stopped before it goes on has no tasks.
-#[derive(Debug)]
-struct NoTasks;
-
-impl TaskExecutor for NoTasks {
-    fn execute(&self, _: TaskSpec) -> BoxFuture<'static, TaskReport> {
-        let failure =
-            Failure::new(Category::Internal, "the run was to be stopped before any task".to_owned());
-        async { TaskReport::new(Err(failure), 0) }.boxed()
-    }
-
-    fn is_brief(&self, _: &TaskSpec) -> bool {
-        true
-    }
-
-    fn parallelism(&self) -> usize {
-        1
-    }
+    let key = own_key(&row, host)?;
+    let Unheld { graph, setup, restored, behind } = Unheld::read(&*store, &row, &key)?;
+    let first = if restored.is_none() { Event::Started } else { Event::Resumed(Resume::default()) };
+    let environment = still(store, key);
+    let assembled = environment.resume(&graph, setup, restored, guard)?;
+    environment.stop(assembled, wish, behind, first).await
 }

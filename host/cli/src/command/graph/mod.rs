@@ -11,7 +11,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
 use graph_runtime::items::graph_file::locate;
-use graph_runtime::items::locate::Places;
+use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project;
 
 /// Look at graphs: draw them, and tell what is doubtful about their shape
@@ -38,6 +38,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 fn find(name: &str, context: &Context) -> Result<(PathBuf, String)> {
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());
-    let file = locate(name, &Places::new(&[], project.as_deref(), &context.host.home, &keeper))?;
+    let file = locate(name, &ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper))?;
     Ok((file.path, file.id))
 }

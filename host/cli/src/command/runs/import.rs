@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
     }
     match args.store {
         StoreKind::Sqlite => {
-            archive.store(&*restore::open(&OwnState::open(project, &context.host.home)?)?)?
+            archive.store(&*restore::open(&OwnState::open(project, &context.host.home)?)?)?;
         }
         StoreKind::File => {
             archive.store(&FileStore::at(&OwnState::open(project, &context.host.home)?.files()?))?;

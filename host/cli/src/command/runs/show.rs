@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use super::accepted;
 use super::history::{made_by, nodes, origin};
 use super::row::{bare_json, shown_status, time};
-use super::story::{self, Story};
+use super::story::{self, RunView};
 use super::tree::{self, ChildRun};
 
 /// Show a run: its steps, its state, what it waits for
@@ -103,7 +103,7 @@ fn step_json(step: &Checkpoint) -> Value {
 fn document(
     store: &dyn CheckpointStore,
     row: &RunRow,
-    told: &Story,
+    told: &RunView,
     children: &[ChildRun],
 ) -> Result<Map<String, Value>> {
     let mut document = bare_json(row);
@@ -152,7 +152,7 @@ fn document(
 }
 
 /// A line for each superstep and each edit, with what failed below it.
-fn print_steps(store: &dyn CheckpointStore, told: &Story, out: Output) -> Result<()> {
+fn print_steps(store: &dyn CheckpointStore, told: &RunView, out: Output) -> Result<()> {
     let mut fuel = 0;
     told.each_step(store, |step| {
         if matches!(step.source, Source::Update { .. } | Source::Fork { .. }) {
@@ -206,7 +206,7 @@ fn print_steps(store: &dyn CheckpointStore, told: &Story, out: Output) -> Result
 fn print(
     store: &dyn CheckpointStore,
     row: &RunRow,
-    told: &Story,
+    told: &RunView,
     children: &[ChildRun],
     state: Map<String, Value>,
     next: &[String],

@@ -13,7 +13,7 @@ use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::Control;
 use graph_runtime::graph_store::{CheckpointStore, Holder, Owner, RunRow};
-use graph_runtime::project::run_folder::{GRACE, Thread};
+use graph_runtime::project::run_folder::{GRACE, RunFolder};
 use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::run::restore;
 use graph_runtime::run::resume;
@@ -64,7 +64,7 @@ pub(super) fn stop(
     if row.status.is_end() {
         return Err(resume::finished(&row));
     }
-    let thread = Thread::of(project, &row.run_id);
+    let thread = RunFolder::of(project, &row.run_id);
     let outcome = match store.holder(&row.run_id)? {
         Holder::Nobody => mark(&store, &row.run_id, wish, context)?,
         holder => {
@@ -98,7 +98,7 @@ fn await_stop(
     holder: &Holder,
     wish: Control,
     timeout: Duration,
-    thread: &Thread,
+    thread: &RunFolder,
     context: &Context,
 ) -> Result<Outcome> {
     let run = row.run_id.as_str();

@@ -27,7 +27,7 @@ const STEPS: usize = 256;
 pub(super) const ACCEPTED: usize = 1_000;
 
 /// A run as its records tell it: what can be read is shown. Its steps are read once more when they are.
-pub(super) struct Story {
+pub(super) struct RunView {
     pub(super) newest: Option<Checkpoint>,
     /// Where the steps begin, if the host has removed what was before.
     pub(super) begins: Option<Pruning>,
@@ -97,7 +97,7 @@ impl Pending {
 /// read.
 ///
 /// What this host has signed is checked on the way; what another one has signed can be shown alone.
-pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
+pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
     let mut told = begin(store, row, context)?;
     let newest = told.line(store, &row.run_id).newest()?;
     told.come_to(store, row, newest.as_ref())?;
@@ -106,7 +106,7 @@ pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Contex
 
 /// Reads a run with what all of its steps have used and accepted. The signature of the newest checkpoint is checked, and that
 /// each one before is the one that the next one follows.
-pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
+pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
     let mut told = begin(store, row, context)?;
     let mut steps = Steps::default();
     let read = told.line(store, &row.run_id).each_back(|checkpoint, _| {
@@ -135,14 +135,14 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
     Ok(told)
 }
 
-fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Story> {
+fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
     let key = context.host.home.verifying_identity(row.key)?;
     let (begins, trouble) = match checkpoints::begins(store, &row.run_id, "", key.as_ref()) {
         Ok(begins) => (begins, None),
         Err(error) if error.kind() == Kind::Integrity => (None, Some(error.message().to_owned())),
         Err(error) => return Err(error),
     };
-    Ok(Story {
+    Ok(RunView {
         newest: None,
         begins,
         steps: Steps::default(),
@@ -213,7 +213,7 @@ pub(super) fn newest_status(
     }
 }
 
-impl Story {
+impl RunView {
     /// The checkpoints of the run.
     pub(super) fn line<'s>(&'s self, store: &'s dyn CheckpointStore, run: &'s str) -> Line<'s> {
         Line::new(store, run, "", self.key.as_ref(), self.begins.as_ref())

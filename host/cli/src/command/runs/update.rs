@@ -54,7 +54,7 @@ pub(super) fn run(args: Args, project: &Path, context: &Context) -> Result<Exit>
 }
 
 /// What is next, and how to go on.
-pub(super) fn tell(done: &edit_and_fork::Travelled, context: &Context) -> Result<Exit> {
+pub(super) fn tell(done: &edit_and_fork::EditedRun, context: &Context) -> Result<Exit> {
     if !done.summary.next.is_empty() {
         context.output.line(format_args!(
             "{} {}",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Primaries;
 use crate::host::now;
 use crate::items::graph_file::standing_json;
-use crate::items::locate::{self, Found};
+use crate::items::locate::{self, LocatedItem};
 use crate::items::precedence;
 use crate::items::text_items::Text;
 use crate::plan::admission::AdmitError;
@@ -35,7 +35,7 @@ impl Primaries {
     pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
         let places = &self.texts.places;
         match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
-            Found::Component { file, envelope } => {
+            LocatedItem::Component { file, envelope } => {
                 let judged = locate::judged(self.texts.recorded);
                 let verified = locate::verify(
                     item,
@@ -68,7 +68,7 @@ impl Primaries {
                     "signature": signature,
                 }))
             }
-            Found::Graph { file } => {
+            LocatedItem::Graph { file } => {
                 let shown = project::shown(&file.path);
                 let text = text_file::read_as("the graph", &file.path)
                     .map_err(|error| Failure::new(Category::Permanent, error.message()))?;

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::search::{DEFAULT_LIMIT, MOST_RESULTS};
 use super::{load, search};
-use crate::items::locate::Places;
+use crate::items::locate::ItemLocator;
 use crate::items::text_items::{Text, Texts};
 
 /// Does with items what is not running a component.
@@ -57,7 +57,7 @@ pub struct Request<'r> {
 impl Primaries {
     /// Primaries over the items of these places.
     pub fn new(
-        places: &Places,
+        places: &ItemLocator,
         trust: &TrustStore,
         dispatch: &DispatchPatterns,
         allow_unsigned: bool,

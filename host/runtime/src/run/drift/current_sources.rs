@@ -10,17 +10,17 @@ use super::documents::of_documents;
 use super::of_graphs;
 use crate::error::{Error, Result};
 use crate::items::graph_file::wrongly_signed;
-use crate::items::locate::Places;
+use crate::items::locate::ItemLocator;
 use crate::items::subgraphs::Subgraphs;
 use crate::project;
 use crate::run::pins::Pins;
-use crate::run::snapshot::Kept;
+use crate::run::snapshot::RunSnapshot;
 use crate::run::start::manifest_now;
 
 /// What a run would go on with: what it has kept, or, where changes are accepted, what is there now. What differs is
 /// told either way.
-pub(crate) struct Present<'k> {
-    pub(crate) kept: &'k Kept,
+pub(crate) struct CurrentSources<'k> {
+    pub(crate) kept: &'k RunSnapshot,
     pub(crate) accept: bool,
     pub(crate) trust: &'k TrustStore,
     /// When signatures are judged.
@@ -29,7 +29,7 @@ pub(crate) struct Present<'k> {
     pub(crate) changes: Vec<String>,
 }
 
-impl Present<'_> {
+impl CurrentSources<'_> {
     /// The graph. A signature that does not count any more is a refusal, whatever is accepted.
     pub(crate) fn graph(&mut self, pins: &mut Pins) -> Result<Graph> {
         let keep =
@@ -65,7 +65,7 @@ impl Present<'_> {
     pub(crate) fn graphs(
         &mut self,
         graph: &Graph,
-        places: &Places,
+        places: &ItemLocator,
         manifest: &Manifest,
         pins: &mut Pins,
     ) -> Result<Graphs> {

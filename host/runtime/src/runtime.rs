@@ -1,0 +1,299 @@
+//! The face of this crate: what a program that runs graphs needs, in one place.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use graph_core::record::Place;
+use graph_core::walker::{Answers, Edit, Event, Resume, Summary};
+use graph_driver::{Both, Control, Driver, Observer};
+use graph_engine::Compiler;
+use graph_store::{CheckpointStore, RunGuard};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::error::{Error, Kind, Result};
+use crate::history::events::{Kinds, Reader};
+use crate::host::Host;
+use crate::notice::NoticeObserver;
+use crate::plan::Plan;
+use crate::project::Project;
+use crate::project::stores::{self, StoreKind};
+use crate::project::user_home::Home;
+use crate::run::context::Ready;
+use crate::run::edit_and_fork::{self, EditedRun};
+use crate::run::resume;
+use crate::run::start::{self, RunContext, Sources, Start};
+use crate::run::{restore, stop_notes};
+
+/// What a [`Runtime`] works with, besides its project and its user's space. The default keeps runs in the project's
+/// database, compiles in this process, grants nothing, and leaves notices out.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where items and trust are taken from.
+    pub sources: Sources,
+    /// The file of the manifest that says what graphs may use; without it, nothing is allowed.
+    pub manifest: Option<PathBuf>,
+    /// Where the project keeps runs.
+    pub kept: StoreKind,
+    /// A store of the program's own, in place of the project's.
+    pub store: Option<Arc<dyn CheckpointStore>>,
+    /// What compiles components.
+    pub compiler: Compiler,
+    /// Hears of what happens around runs.
+    pub notices: Arc<dyn NoticeObserver>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sources: Sources::default(),
+            manifest: None,
+            kept: StoreKind::default(),
+            store: None,
+            compiler: Compiler::InProcess,
+            notices: Arc::new(()),
+        }
+    }
+}
+
+/// Runs graphs in a project.
+///
+/// ```
+/// use graph_core::record::Status;
+/// use graph_runtime::project::Project;
+/// use graph_runtime::project::user_home::Home;
+/// use graph_runtime::{Options, Runtime};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path();
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let graph = folder.join("greet.yaml");
+/// std::fs::write(&graph, "\
+/// tool_type: graph
+/// config:
+///   start: greet
+///   nodes:
+///     greet: { assign: { greeting: 'Hello, ${inputs.name}' } }
+/// ")?;
+/// let (project, home) = (Project::at(folder.to_owned()), Home::at(folder.join("home")));
+/// let runtime = Runtime::open(project, home, Options::default())?;
+///
+/// let plan = runtime.plan(&graph.to_string_lossy()).await?;
+/// let inputs = serde_json::Map::from_iter([("name".to_owned(), "Ada".into())]);
+/// let run = runtime.start(plan, inputs, ()).await?;
+/// let id = run.id().to_owned();
+/// let summary = run.outcome().await?;
+/// assert_eq!(summary.status, Status::Completed);
+/// assert_eq!(summary.state["greeting"], "Hello, Ada");
+///
+/// let mut kinds = Vec::new();
+/// runtime.history(&id)?.after(0, |line| Ok(kinds.push(line["kind"].to_string())))?;
+/// assert!(!kinds.is_empty());
+/// # Ok(())
+/// # })
+/// # .map_err(|error: Box<dyn std::error::Error>| error)
+/// # ?; Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    host: Host,
+    project: Project,
+    sources: Sources,
+    manifest: Option<PathBuf>,
+    store: Arc<dyn CheckpointStore>,
+}
+
+/// A graph that was checked, with everything that a run of it needs.
+#[derive(Debug)]
+pub struct PlannedRun {
+    /// The graph, its items, and where they are from.
+    pub context: RunContext,
+    /// What it dispatches, what that is granted, and what is missing.
+    pub plan: Plan,
+}
+
+impl Runtime {
+    /// Opens a project for its user. The project's state is made where there is none; state of another host is refused.
+    pub fn open(project: Project, home: Home, options: Options) -> Result<Self> {
+        let Options { sources, manifest, kept, store, compiler, notices } = options;
+        let host = Host { home, compiler, notices };
+        let store = match store {
+            Some(store) => store,
+            None => stores::open(project.folder(), kept, &host)?,
+        };
+        Ok(Self { host, project, sources, manifest, store })
+    }
+
+    /// Reads and checks a graph, by its file or its item id, and runs nothing.
+    pub async fn plan(&self, graph: &str) -> Result<PlannedRun> {
+        let manifest = self.manifest.as_deref();
+        let context = RunContext::open(graph, manifest, &self.sources, &self.project, &self.host)?;
+        let plan = planned(&context).await;
+        Ok(PlannedRun { context, plan })
+    }
+
+    /// Starts a run of a graph that was planned. It is refused where something is missing, and where the inputs are not what
+    /// the graph asks for; then there is no run.
+    pub async fn start(
+        &self,
+        planned_run: PlannedRun,
+        inputs: Map<String, Value>,
+        observer: impl Observer + 'static,
+    ) -> Result<RunHandle> {
+        let PlannedRun { mut context, mut plan } = planned_run;
+        let graph = Arc::clone(&context.file.graph);
+        let parameters = start::run_parameters(&graph, &inputs)?;
+        if parameters.resume_run_id.is_some() || parameters.detached {
+            return Err(Error::usage(
+                "`resume_run_id` and `async` among the inputs are for a command line: resume the run itself",
+            ));
+        }
+        let narrowed = parameters.narrow(&context.components.manifest, 0);
+        if narrowed.digest() != context.components.manifest.digest() {
+            context.components.manifest = Arc::new(narrowed);
+            plan = planned(&context).await;
+        }
+        let inputs = start::check_inputs(&graph, inputs)?.inputs;
+        if let Some(refusal) = plan.refusal("graph-host caps suggest GRAPH") {
+            return Err(refusal);
+        }
+        let start = Start { inputs, run_id: None, seed: None, max_steps: None, durability: None };
+        let ready = start::begin(context, plan, start, Arc::clone(&self.store), &self.host)?;
+        Ok(self.handle(ready, Event::Started, observer))
+    }
+
+    /// Resumes a run that is suspended or was cut short, by its id or the beginning of it. What has changed since it began
+    /// is refused.
+    pub async fn resume(
+        &self,
+        run: &str,
+        answers: Answers,
+        observer: impl Observer + 'static,
+    ) -> Result<RunHandle> {
+        let store = Arc::clone(&self.store);
+        let resumable = resume::open(run, store, false, None, &self.project, &self.host).await?;
+        let event = resumable.event(Resume { answers, ..Resume::default() });
+        Ok(self.handle(resumable.ready, event, observer))
+    }
+
+    /// Writes to a suspended run as a node would have, at its newest checkpoint or back at an earlier one.
+    pub async fn edit(&self, run: &str, edit: Edit, back_to: Option<Place>) -> Result<EditedRun> {
+        edit_and_fork::update(run, Arc::clone(&self.store), edit, back_to, &self.host).await
+    }
+
+    /// Makes a new run that begins where another one stood at a checkpoint.
+    pub async fn fork(&self, run: &str, at: Place, edit: Option<Edit>) -> Result<EditedRun> {
+        edit_and_fork::fork(run, Arc::clone(&self.store), at, edit, None, &self.host).await
+    }
+
+    /// What is stored of a run.
+    pub fn history(&self, run: &str) -> Result<History> {
+        let row = restore::find(&*self.store, run)?;
+        Ok(History { store: Arc::clone(&self.store), run: row.run_id })
+    }
+
+    fn handle(&self, ready: Ready, first: Event, observer: impl Observer + 'static) -> RunHandle {
+        let Ready { run, driver, guard } = ready;
+        let (id, control) = (run.clone(), driver.control());
+        let (store, home) = (Arc::clone(&self.store), self.host.home.clone());
+        let task = tokio::spawn(async move {
+            let outcome = drive(driver, guard, first, observer).await;
+            // Where this cannot be noted, the run is none the worse.
+            let _ = stop_notes::note(&home, &*store, &run);
+            outcome
+        });
+        RunHandle { id, control, task }
+    }
+}
+
+async fn planned(context: &RunContext) -> Plan {
+    let RunContext { file, subgraphs, components, hooks, .. } = context;
+    Plan::make(&file.graph, &subgraphs.graphs, &hooks.hooks, components).await
+}
+
+async fn drive(
+    mut driver: Driver,
+    guard: RunGuard,
+    first: Event,
+    mut observer: impl Observer,
+) -> Result<Summary> {
+    if let Some(calls) = observer.calls() {
+        driver.observe_calls(calls);
+    }
+    let status = driver.drive(first, &mut Both(&mut observer, &mut ())).await?;
+    observer.stopped(status);
+    let summary = driver.take_summary();
+    // What is written is written before others can take the run.
+    drop(driver);
+    drop(guard);
+    Ok(summary)
+}
+
+/// A run that is under way. Dropped before its outcome was asked for, it gives up what is under way; the run can be resumed
+/// from what is stored.
+#[derive(Debug)]
+pub struct RunHandle {
+    id: String,
+    control: mpsc::UnboundedSender<Control>,
+    task: JoinHandle<Result<Summary>>,
+}
+
+impl RunHandle {
+    /// The run's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Asks the run to stop: once the tasks under way are done, or at once.
+    pub fn stop(&self, how: Control) {
+        // A driver that is gone has stopped already.
+        let _ = self.control.send(how);
+    }
+
+    /// Waits until the run has ended, or waits for an answer.
+    pub async fn outcome(mut self) -> Result<Summary> {
+        match (&mut self.task).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let message = format!("the host broke down while it drove run {}: {error}", self.id);
+                Err(Error::new(Kind::Internal, "internal", message))
+            }
+        }
+    }
+}
+
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What is stored of a run, as a stream of lines that have the numbers of their entries.
+#[derive(Clone, Debug)]
+pub struct History {
+    store: Arc<dyn CheckpointStore>,
+    run: String,
+}
+
+impl History {
+    /// Hands over every line after the one with this number; 0 for all. More may be there a moment later: the number of the
+    /// last line is where to go on from.
+    pub fn after(&self, offset: u64, line: impl FnMut(&Value) -> Result<()>) -> Result<()> {
+        let kinds = Kinds::or_all(&[]);
+        Reader::new(Arc::clone(&self.store), &self.run, None, kinds, offset).read(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_is_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Runtime>();
+        shared::<PlannedRun>();
+        shared::<RunHandle>();
+    }
+}
