@@ -23,13 +23,13 @@ wasmtime::component::bindgen!({
         }
     ",
     path: [
-        "../../wit/wasi/io.wit",
-        "../../wit/wasi/clocks.wit",
-        "../../wit/wasi/random.wit",
-        "../../wit/wasi/filesystem.wit",
-        "../../wit/wasi/http.wit",
-        "../../wit/node",
-        "../../wit/host",
+        "wit/wasi/io.wit",
+        "wit/wasi/clocks.wit",
+        "wit/wasi/random.wit",
+        "wit/wasi/filesystem.wit",
+        "wit/wasi/http.wit",
+        "wit/node",
+        "wit/host",
     ],
     world: "graph-host:engine/component",
     imports: {

@@ -23,16 +23,23 @@ pub(crate) struct Args {
     sdk: Option<PathBuf>,
 }
 
-/// A file of the SDK, by its path at the top of the project.
+/// A file of the SDK, by its path at the top of the project. `sdk` links to them, so that a package of this crate has them; a
+/// manifest has another name there, since a package holds no other one.
 macro_rules! files {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../../../", $path)))),*]
+    ($($path:literal $(from $name:literal)?),* $(,)?) => {
+        &[$(($path, files!(@text $path $($name)?))),*]
+    };
+    (@text $path:literal) => {
+        include_str!(concat!("../../../sdk/", $path))
+    };
+    (@text $path:literal $name:literal) => {
+        include_str!(concat!("../../../sdk/", $name))
     };
 }
 
 /// What a node is built with: the SDK and the contract.
 const SDK: &[(&str, &str)] = files![
-    "guest-sdk/rust/Cargo.toml",
+    "guest-sdk/rust/Cargo.toml" from "guest-sdk/rust/Cargo.toml.txt",
     "guest-sdk/rust/src/allocator.rs",
     "guest-sdk/rust/src/bindings.rs",
     "guest-sdk/rust/src/context.rs",
@@ -44,7 +51,7 @@ const SDK: &[(&str, &str)] = files![
     "guest-sdk/rust/src/outcome.rs",
     "guest-sdk/rust/src/schema.rs",
     "guest-sdk/rust/wit/sdk.wit",
-    "guest-sdk/rust-reach/Cargo.toml",
+    "guest-sdk/rust-reach/Cargo.toml" from "guest-sdk/rust-reach/Cargo.toml.txt",
     "guest-sdk/rust-reach/src/bindings.rs",
     "guest-sdk/rust-reach/src/failure.rs",
     "guest-sdk/rust-reach/src/http.rs",
