@@ -319,7 +319,7 @@ mod tests {
             match runtime.resume(run, Answers::None, ()).await {
                 Ok(handle) => return handle.outcome().await.unwrap(),
                 Err(error) if error.kind() == Kind::Held => {
-                    tokio::time::sleep(Duration::from_millis(5)).await
+                    tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 Err(error) => panic!("{error}"),
             }
