@@ -21,7 +21,7 @@ impl Session<'_> {
         let edit = options.edit.clone().unwrap_or_default();
         self.store.break_after(options.crash_after);
         let (graph, setup) = (&started.graph, started.setup.clone());
-        let updated = environment.update(graph, setup, restored, edit, options.at.clone(), guard);
+        let updated = Box::pin(environment.update(graph, setup, restored, edit, options.at.clone(), guard));
         let done = self.unless_broken(updated).await;
         // An update may go back to other inputs.
         let newest = self.restored(&Place::Newest)?;
@@ -46,7 +46,7 @@ impl Session<'_> {
         let (Some(origin), Some(environment)) = (origin, self.still()) else { return Err(no_run()) };
         let row = edit_and_fork::fork_row(&origin, &of, &run);
         self.store.break_after(options.crash_after);
-        let forked = environment.fork(&graph, setup.clone(), row, of, edit);
+        let forked = Box::pin(environment.fork(&graph, setup.clone(), row, of, edit));
         let done = self.unless_broken(forked).await?;
         self.forks += 1;
         self.run = run;

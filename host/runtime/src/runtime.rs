@@ -65,9 +65,7 @@ impl Default for Options {
 /// use graph_runtime::project::user_home::Home;
 /// use graph_runtime::{Options, Runtime};
 ///
-/// # let folder = tempfile::tempdir()?;
-/// # let folder = folder.path();
-/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// # async fn example(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
 /// let graph = folder.join("greet.yaml");
 /// std::fs::write(&graph, "\
 /// tool_type: graph
@@ -91,9 +89,9 @@ impl Default for Options {
 /// runtime.history(&id)?.after(0, |line| Ok(kinds.push(line["kind"].to_string())))?;
 /// assert!(!kinds.is_empty());
 /// # Ok(())
-/// # })
-/// # .map_err(|error: Box<dyn std::error::Error>| error)
-/// # ?; Ok::<(), Box<dyn std::error::Error>>(())
+/// # }
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example(folder.path())).unwrap();
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runtime {
@@ -287,7 +285,80 @@ impl History {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+    use std::time::Duration;
+
+    use graph_core::record::Status;
+    use serde_json::json;
+
     use super::*;
+
+    const STEPS: u64 = 900;
+
+    fn runtime(folder: &Path) -> Runtime {
+        let home = Home::at(folder.join("home"));
+        Runtime::open(Project::at(folder.to_owned()), home, Options::default()).unwrap()
+    }
+
+    /// A run of so many steps, which is under way.
+    async fn long(runtime: &Runtime, folder: &Path) -> RunHandle {
+        let graph = folder.join("long.yaml");
+        let text = format!(
+            "tool_type: graph\nconfig:\n  start: a\n  max_steps: {STEPS}\n  on_max_steps: return_last\n  durability: async\n  \
+             nodes:\n    a: {{ assign: {{ n: \"${{run.step}}\" }}, next: a }}\n"
+        );
+        std::fs::write(&graph, text).unwrap();
+        let plan = runtime.plan(graph.to_str().unwrap()).await.unwrap();
+        runtime.start(plan, Map::new(), ()).await.unwrap()
+    }
+
+    /// Resumes a run once nobody holds it any more.
+    async fn resumed(runtime: &Runtime, run: &str) -> Summary {
+        loop {
+            match runtime.resume(run, Answers::None, ()).await {
+                Ok(handle) => return handle.outcome().await.unwrap(),
+                Err(error) if error.kind() == Kind::Held => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_run_whose_handle_is_dropped_can_be_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = runtime(folder.path());
+        let handle = long(&runtime, folder.path()).await;
+        let id = handle.id().to_owned();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        drop(handle);
+        let summary = resumed(&runtime, &id).await;
+        assert_eq!((summary.status, summary.steps), (Status::Completed, STEPS));
+        let mut ends = 0;
+        let count = |line: &Value| {
+            ends += u64::from(line["status"] == json!("completed"));
+            Ok(())
+        };
+        runtime.history(&id).unwrap().after(0, count).unwrap();
+        assert_eq!(ends, 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_run_is_stopped_resumed_and_forked() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = runtime(folder.path());
+        let handle = long(&runtime, folder.path()).await;
+        let id = handle.id().to_owned();
+        handle.stop(Control::Cancel);
+        let stopped = handle.outcome().await.unwrap();
+        assert_eq!(stopped.status, Status::Cancelled);
+        assert!(stopped.steps < STEPS, "{}", stopped.steps);
+        assert_eq!(resumed(&runtime, &id).await.steps, STEPS);
+        let fork = runtime.fork(&id, Place::Step(1), None).await.unwrap();
+        assert_eq!((fork.summary.steps, fork.origin.unwrap().0), (1, id));
+    }
 
     #[test]
     fn a_runtime_is_shared_between_threads() {

@@ -136,7 +136,7 @@ pub fn recursion_warnings(graph: &Graph, graphs: &Graphs) -> Vec<String> {
 }
 
 impl ItemLocator {
-    /// The graphs in all folders, by id: of several items with one id the one that [`Places::find`] takes.
+    /// The graphs in all folders, by id: of several items with one id the one that [`ItemLocator::find`] takes.
     pub fn graphs(&self) -> BTreeMap<String, ItemFile> {
         let is_text = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
         let tools = self.list(ItemType::Tool).into_iter();

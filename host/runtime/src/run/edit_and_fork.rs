@@ -80,7 +80,9 @@ pub async fn update(
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
     let verifying = key.verifying_key();
-    let summary = still(store, key).update(&graph, setup, restored, edit, back_to, guard).await?;
+    // What a walker works with is large.
+    let environment = still(store, key);
+    let summary = Box::pin(environment.update(&graph, setup, restored, edit, back_to, guard)).await?;
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
 
@@ -112,7 +114,9 @@ pub async fn fork(
     let (manifest, graphs) = (Arc::new(kept.manifest), Arc::new(kept.graphs));
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
     let verifying = key.verifying_key();
-    let summary = still(store, key).fork(&graph, setup, row, of, edit).await?;
+    // What a walker works with is large.
+    let environment = still(store, key);
+    let summary = Box::pin(environment.fork(&graph, setup, row, of, edit)).await?;
     let origin = Some((origin.run_id.clone(), sequence));
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }

@@ -12,7 +12,7 @@ use graph_core::record::{Accepted, InterruptRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore};
 use graph_core::walker::{Event, Graphs, Identity, Restored, RestoredTree, Setup};
-use graph_store::{Change, CheckpointStore, RunRow, RunUpdate};
+use graph_store::{Change, CheckpointStore, RunGuard, RunRow, RunUpdate};
 use serde_json::{Map, Value};
 
 use crate::error::Kind;
@@ -77,6 +77,21 @@ fn still_trusted(
     refusal.map_or(Ok(()), Err)
 }
 
+/// Takes a run that has not ended.
+fn take(name: &str, store: &dyn CheckpointStore) -> Result<(RunRow, RunGuard)> {
+    let found = restore::find(store, name)?;
+    if found.status.is_end() {
+        return Err(finished(&found));
+    }
+    let guard = store.acquire(&found.run_id, &restore::this_process())?;
+    // Another process may have resumed it until a moment ago.
+    let row = restore::find(store, &found.run_id)?;
+    if row.status.is_end() {
+        return Err(finished(&row));
+    }
+    Ok((row, guard))
+}
+
 /// Takes a run, checks what it goes on from and what has changed around it, and restores it.
 pub async fn open(
     name: &str,
@@ -86,17 +101,8 @@ pub async fn open(
     project: &Project,
     host: &Host,
 ) -> Result<Resumable> {
-    let found = restore::find(&*store, name)?;
-    let run = found.run_id.clone();
-    if found.status.is_end() {
-        return Err(finished(&found));
-    }
-    let guard = store.acquire(&run, &restore::this_process())?;
-    // Somebody else may have gone on with it until a moment ago.
-    let mut row = restore::find(&*store, &run)?;
-    if row.status.is_end() {
-        return Err(finished(&row));
-    }
+    let (mut row, guard) = take(name, &*store)?;
+    let run = row.run_id.clone();
     let key = own_key(&row, host)?;
     let restored = restore::restore(&*store, &run, key.verifying_key())?;
     let checked = restored.as_ref().map(|(_, checked)| *checked);
@@ -147,7 +153,8 @@ pub async fn open(
     TrustLog::of(&host.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
-    let texts = kept_now(&graph, &graphs, &components.manifest, &plan);
+    let is_changed = pins_digest != row.pins;
+    let texts = if is_changed { kept_now(&graph, &graphs, &components.manifest, &plan) } else { Vec::new() };
     let from_the_start = restored.is_none();
     let standing = standing(restored.as_ref().map(|tree| &tree.root));
     let mut setup = Setup {
@@ -156,7 +163,7 @@ pub async fn open(
         ..setup(&row, &components.manifest, &graphs, inputs.clone())
     };
     // Of a run that begins anew nothing says yet what it is pinned to.
-    if pins_digest != row.pins && !from_the_start {
+    if is_changed && !from_the_start {
         setup.accepted.push(Accepted {
             after: pins_digest,
             at: now(),
@@ -170,7 +177,7 @@ pub async fn open(
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();
     let mut update = RunUpdate { at: now(), pid: Change::Set(std::process::id()), ..standing };
-    if pins_digest != row.pins {
+    if is_changed {
         environment.store.put_snapshot(&pins_digest, &pins_text)?;
         for (digest, text) in texts {
             environment.store.put_snapshot(&digest, &text)?;
