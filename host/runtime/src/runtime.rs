@@ -287,22 +287,43 @@ impl History {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::path::Path;
+    use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::Duration;
 
     use graph_core::record::Status;
+    use graph_core::time::Timestamp;
+    use graph_core::walker::Notice;
     use serde_json::json;
 
     use super::*;
 
     const STEPS: u64 = 900;
+    /// The superstep at which a run is held up.
+    const HELD_UP: u64 = 100;
+
+    /// Holds a run up in the middle, so that it is under way for as long as a test wants.
+    struct Gate {
+        reached: Sender<()>,
+        open: Receiver<()>,
+    }
+
+    impl Observer for Gate {
+        fn notice(&mut self, _: Timestamp, notice: &Notice) {
+            if matches!(notice, Notice::SuperstepStarted { superstep: HELD_UP, .. }) {
+                self.reached.send(()).unwrap();
+                // The test may be over.
+                let _ = self.open.recv();
+            }
+        }
+    }
 
     fn runtime(folder: &Path) -> Runtime {
         let home = Home::at(folder.join("home"));
         Runtime::open(Project::at(folder.to_owned()), home, Options::default()).unwrap()
     }
 
-    /// A run of so many steps, which is under way.
-    async fn long(runtime: &Runtime, folder: &Path) -> RunHandle {
+    /// A run of so many steps, which is held up in the middle until the sender sends or is dropped.
+    async fn long(runtime: &Runtime, folder: &Path) -> (RunHandle, Sender<()>) {
         let graph = folder.join("long.yaml");
         let text = format!(
             "tool_type: graph\nconfig:\n  start: a\n  max_steps: {STEPS}\n  on_max_steps: return_last\n  durability: async\n  \
@@ -310,7 +331,10 @@ mod tests {
         );
         std::fs::write(&graph, text).unwrap();
         let plan = runtime.plan(graph.to_str().unwrap()).await.unwrap();
-        runtime.start(plan, Map::new(), ()).await.unwrap()
+        let ((reached, at_gate), (gate, open)) = (channel(), channel());
+        let handle = runtime.start(plan, Map::new(), Gate { reached, open }).await.unwrap();
+        tokio::task::spawn_blocking(move || at_gate.recv().unwrap()).await.unwrap();
+        (handle, gate)
     }
 
     /// Resumes a run once nobody holds it any more.
@@ -330,10 +354,10 @@ mod tests {
     async fn a_run_whose_handle_is_dropped_can_be_resumed() {
         let folder = tempfile::tempdir().unwrap();
         let runtime = runtime(folder.path());
-        let handle = long(&runtime, folder.path()).await;
+        let (handle, gate) = long(&runtime, folder.path()).await;
         let id = handle.id().to_owned();
-        tokio::time::sleep(Duration::from_millis(20)).await;
         drop(handle);
+        drop(gate);
         let summary = resumed(&runtime, &id).await;
         assert_eq!((summary.status, summary.steps), (Status::Completed, STEPS));
         let mut ends = 0;
@@ -349,12 +373,13 @@ mod tests {
     async fn a_run_is_stopped_resumed_and_forked() {
         let folder = tempfile::tempdir().unwrap();
         let runtime = runtime(folder.path());
-        let handle = long(&runtime, folder.path()).await;
+        let (handle, gate) = long(&runtime, folder.path()).await;
         let id = handle.id().to_owned();
         handle.stop(Control::Cancel);
+        drop(gate);
         let stopped = handle.outcome().await.unwrap();
         assert_eq!(stopped.status, Status::Cancelled);
-        assert!(stopped.steps < STEPS, "{}", stopped.steps);
+        assert_eq!(stopped.steps, HELD_UP);
         assert_eq!(resumed(&runtime, &id).await.steps, STEPS);
         let fork = runtime.fork(&id, Place::Step(1), None).await.unwrap();
         assert_eq!((fork.summary.steps, fork.origin.unwrap().0), (1, id));
