@@ -23,7 +23,7 @@ pub async fn stop(
     store: Arc<dyn CheckpointStore>,
     context: &Context,
 ) -> Result<Status> {
-    let guard = store.acquire(run, &runs::this_process())?;
+    let guard = Arc::new(store.acquire(run, &runs::this_process())?);
     let row = runs::find(&*store, run)?;
     if row.status.is_end() {
         return Ok(row.status);
@@ -35,17 +35,17 @@ pub async fn stop(
     let parts = Parts {
         executor: Arc::new(NoTasks),
         store: Arc::clone(&store),
+        guard,
         writing: Writing::Inline,
         key,
         clock: Arc::new(SystemClock),
         durability: row.durability,
     };
-    let mut driver = Driver::new(walker, run, parts)
+    let mut driver = Driver::new(walker, parts)
         .map_err(|error| Error::storage(format!("the writer cannot be started: {error}")))?;
     driver.amend(RunUpdate { at: now(), ..standing });
     let first = if from_the_start { Event::Started } else { Event::Resumed(Resume::default()) };
     let status = driver.drive(first, &mut ()).await?;
-    drop(guard);
     Ok(status)
 }
 

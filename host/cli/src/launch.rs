@@ -282,10 +282,8 @@ pub struct Start {
 pub struct Ready {
     /// Its id.
     pub run: String,
-    /// Drives it.
+    /// Drives it, and keeps others away from it.
     pub driver: Driver,
-    /// Keeps others away from it.
-    pub guard: RunGuard,
 }
 
 /// Creates a run in the store, and takes it.
@@ -382,15 +380,15 @@ pub fn begin(
     store.create_run(&new)?;
     let guard = store.acquire(&run, &runs::this_process())?;
     let walker = RunTree::new(Arc::clone(&graph), setup);
-    let driver = drive_with(walker, &run, components, plan, store, key, durability, context, quiet)?;
-    Ok(Ready { run, driver, guard })
+    let driver = drive_with(walker, guard, components, plan, store, key, durability, context, quiet)?;
+    Ok(Ready { run, driver })
 }
 
 /// A driver that performs tasks with components.
 #[allow(clippy::too_many_arguments, reason = "each is a part of one whole that exists here alone")]
 pub(crate) fn drive_with(
     walker: RunTree,
-    run: &str,
+    guard: RunGuard,
     components: Components,
     plan: Plan,
     store: Arc<dyn CheckpointStore>,
@@ -402,9 +400,9 @@ pub(crate) fn drive_with(
     let executor = ComponentExecutor::new(components, plan, context.output, quiet);
     let project = crate::project::of_current_folder()?;
     let executor = Arc::new(executor.keeping(Arc::clone(&store)).with_knowledge_of(&project, &context.home));
-    let parts =
-        Parts { executor, store, writing: Writing::Thread, key, clock: Arc::new(SystemClock), durability };
-    Driver::new(walker, run, parts).map_err(|error| {
+    let (guard, clock) = (Arc::new(guard), Arc::new(SystemClock));
+    let parts = Parts { executor, store, guard, writing: Writing::Thread, key, clock, durability };
+    Driver::new(walker, parts).map_err(|error| {
         Error::storage(format!("the thread that writes to the store cannot be started: {error}"))
     })
 }

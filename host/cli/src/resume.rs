@@ -174,10 +174,10 @@ pub async fn reopen(
         update.graph = Some(graph.digest);
         update.manifest = Some(pins.manifest);
     }
-    let mut driver = drive_with(walker, &run, components, plan, store, key, row.durability, context, quiet)?;
+    let mut driver = drive_with(walker, guard, components, plan, store, key, row.durability, context, quiet)?;
     driver.amend(update);
     Ok(Resumable {
-        ready: Ready { run, driver, guard },
+        ready: Ready { run, driver },
         graph,
         open: summary.interrupts,
         from_the_start,

@@ -46,7 +46,12 @@ impl Session {
         }
         let stops = Stops::listen(self.driver.control(), &self.run, self.output, self.thread.clone())?;
         let summary = self.drive(first, &stops).await;
-        stops.finish(summary.as_ref().is_ok_and(|summary| summary.status.is_end()));
+        if self.driver.is_lost() {
+            // What others have asked for is meant for whoever has the run now.
+            drop(stops);
+        } else {
+            stops.finish(summary.as_ref().is_ok_and(|summary| summary.status.is_end()));
+        }
         let summary = summary?;
         self.observers.stopped(summary.status);
         Ok(summary)
@@ -253,6 +258,10 @@ impl From<DriveError> for Error {
         match error {
             DriveError::Refused { code, message } => refused(code, message),
             DriveError::Storage(message) => Self::storage(message),
+            DriveError::Lost(message) => Self::storage(message).help(
+                "what this process had not stored is dropped; the other one goes on with the run: `graph-host runs show RUN` \
+                 tells who has it, and `graph-host runs watch RUN` follows it",
+            ),
             DriveError::Fault(_) => Self::new(crate::exit::Exit::Failed, "internal", error.to_string()),
         }
     }

@@ -11,7 +11,7 @@ use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_core::walker::{
     Earlier, Edit, Event, HandleError, Restored, RunTree, Setup, Summary, TaskReport, TaskSpec, Update,
 };
-use graph_store::{CheckpointStore, NewRun, RunRow};
+use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow};
 use serde_json::Value;
 
 use crate::context::{Context, now};
@@ -63,7 +63,7 @@ pub async fn update(
 ) -> Result<Travelled> {
     let found = runs::find(&*store, name)?;
     let run = found.run_id;
-    let guard = store.acquire(&run, &runs::this_process())?;
+    let guard = Arc::new(store.acquire(&run, &runs::this_process())?);
     let mut row = runs::find(&*store, &run)?;
     if row.status.is_end() {
         return Err(finished(&row).help(format!(
@@ -97,8 +97,7 @@ pub async fn update(
     let walker = resume::walker(&graph, setup, Some(restored))?;
     let event = Event::Updated(Box::new(Update { edit, back_to }));
     let verifying = key.verifying_key();
-    let summary = drive(walker, &row, store, key, event).await?;
-    drop(guard);
+    let summary = drive(walker, &row, (store, guard), key, event).await?;
     Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
 
@@ -137,10 +136,9 @@ pub async fn fork(
     // Tried without a store first, so that what is refused leaves no run behind.
     walker()?.handle(at, Event::Forked(edit.clone())).map_err(|error| refused(&error))?;
     store.create_run(&NewRun { row: row.clone(), snapshots: Vec::new() })?;
-    let guard = store.acquire(&run, &runs::this_process())?;
+    let guard = Arc::new(store.acquire(&run, &runs::this_process())?);
     let verifying = key.verifying_key();
-    let summary = drive(walker()?, &row, store, key, Event::Forked(edit)).await?;
-    drop(guard);
+    let summary = drive(walker()?, &row, (store, guard), key, Event::Forked(edit)).await?;
     let origin = Some((origin.run_id.clone(), sequence));
     Ok(Travelled { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }
@@ -193,19 +191,20 @@ fn refused(error: &HandleError) -> Error {
 async fn drive(
     walker: RunTree,
     row: &RunRow,
-    store: Arc<dyn CheckpointStore>,
+    (store, guard): (Arc<dyn CheckpointStore>, Arc<RunGuard>),
     key: SigningKey,
     event: Event,
 ) -> Result<Summary> {
     let parts = Parts {
         executor: Arc::new(NoTasks),
         store,
+        guard,
         writing: Writing::Inline,
         key,
         clock: Arc::new(SystemClock),
         durability: row.durability,
     };
-    let mut driver = Driver::new(walker, &row.run_id, parts)
+    let mut driver = Driver::new(walker, parts)
         .map_err(|error| Error::storage(format!("the run cannot be written: {error}")))?;
     driver.drive(event, &mut ()).await.map_err(|error| match error {
         DriveError::Refused { code, message } => refused(&HandleError::Refused { code, message }),

@@ -309,7 +309,8 @@ impl<'c> Session<'c> {
         let walker = RunTree::new(Arc::clone(&graph), setup.clone());
         self.store.break_after(self.crash.take().or(options.crash_after));
         self.started = Some(Started { graph, setup, warnings, real });
-        self.drive(walker, Event::Started).await
+        let taken = self.take()?;
+        self.drive(walker, Event::Started, taken).await
     }
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, Stop> {
@@ -317,7 +318,7 @@ impl<'c> Session<'c> {
         if self.started.is_none() {
             return Err(Stop::refused(ErrorCode::NotFound, none));
         }
-        let _taken = self.take()?;
+        let taken = self.take()?;
         let Some(started) = &mut self.started else { return Err(Stop::refused(ErrorCode::NotFound, none)) };
         self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
@@ -333,7 +334,7 @@ impl<'c> Session<'c> {
             // It was cut short before anything was stored, so it starts anew.
             setup.max_steps = options.max_steps.or(setup.max_steps);
             let walker = RunTree::new(graph, setup.clone());
-            return self.drive(walker, Event::Started).await;
+            return self.drive(walker, Event::Started, taken).await;
         };
         let mut resume = Resume { max_steps: options.max_steps, ..Resume::default() };
         resume.answers = match (&options.answer, &options.answers) {
@@ -350,7 +351,7 @@ impl<'c> Session<'c> {
         }
         let walker = RunTree::restore(graph, setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
-        let summary = self.drive(walker, Event::Resumed(resume)).await?;
+        let summary = self.drive(walker, Event::Resumed(resume), taken).await?;
         if let Some(started) = &mut self.started {
             started.setup.max_steps = options.max_steps.or(started.setup.max_steps);
             if let Some(inputs) = merged {
@@ -360,8 +361,13 @@ impl<'c> Session<'c> {
         Ok(summary)
     }
 
-    /// Lets a walker go on until the run stops, or until the store breaks off.
-    pub(super) async fn drive(&mut self, mut walker: RunTree, first: Event) -> Result<Option<Summary>, Stop> {
+    /// Lets a walker of a run that was taken go on until the run stops, or until the store breaks off.
+    pub(super) async fn drive(
+        &mut self,
+        mut walker: RunTree,
+        first: Event,
+        taken: RunGuard,
+    ) -> Result<Option<Summary>, Stop> {
         let durability = self.started.as_ref().map_or(Durability::Sync, |started| started.setup.durability);
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
@@ -372,6 +378,7 @@ impl<'c> Session<'c> {
         let parts = Parts {
             executor: Arc::new(executor),
             store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
+            guard: Arc::new(taken),
             writing: Writing::OneByOne,
             key: self.key.clone(),
             clock: Arc::new(self.clock),
@@ -382,7 +389,7 @@ impl<'c> Session<'c> {
                 Stop::Fault(format!("the walker does not take the cancellation: {error}"))
             })?;
         }
-        let mut driver = Driver::new(walker, &self.run, parts)
+        let mut driver = Driver::new(walker, parts)
             .map_err(|error| Stop::Fault(format!("the driver does not start: {error}")))?;
         let store = Arc::clone(&self.store);
         let mut watcher = CountChildren { doubles: Arc::clone(&self.doubles), run: self.run.clone() };

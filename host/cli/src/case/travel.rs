@@ -6,7 +6,7 @@ use graph_core::record::{ErrorCode, Place, Status};
 use graph_core::walker::{
     Earlier, Edit, Event, HandleError, Identity, Restored, Resume, RunTree, Setup, Summary, Update,
 };
-use graph_store::{CheckpointStore as _, NewRun};
+use graph_store::{CheckpointStore as _, NewRun, RunGuard};
 
 use super::document::TravelOptions;
 use super::session::{Session, Stop};
@@ -16,7 +16,7 @@ use crate::{runs, travel};
 impl Session<'_> {
     pub(super) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
         let newest = self.restored(&Place::Newest)?;
-        let _taken = self.take()?;
+        let taken = self.take()?;
         let back_to = match &options.at {
             None => None,
             Some(place) => {
@@ -37,7 +37,7 @@ impl Session<'_> {
         let edit = options.edit.clone().unwrap_or_default();
         self.store.break_after(options.crash_after);
         let event = Event::Updated(Box::new(Update { edit, back_to }));
-        let done = self.still(walker, event).await;
+        let done = self.still(walker, event, taken).await;
         // An update may go back to other inputs.
         let newest = self.restored(&Place::Newest)?;
         let inputs = Arc::new(travel::inputs(&*self.store, &newest)?);
@@ -77,8 +77,9 @@ impl Session<'_> {
         if let Some(started) = &mut self.started {
             started.setup = setup;
         }
+        let taken = self.take()?;
         self.store.break_after(options.crash_after);
-        self.still(walker, Event::Forked(edit)).await
+        self.still(walker, Event::Forked(edit), taken).await
     }
 
     /// A fork that goes on at once; where it pauses before what is next, it stays.
@@ -89,17 +90,23 @@ impl Session<'_> {
         if !forked.as_ref().is_some_and(goes_on) {
             return Ok(forked);
         }
+        let taken = self.take()?;
         let restored = runs::restore(&*self.store, &self.run, self.key.verifying_key())?;
         let (Some(started), Some((restored, _))) = (&self.started, restored) else { return Err(no_run()) };
         let walker = RunTree::restore(Arc::clone(&started.graph), started.setup.clone(), restored)
             .map_err(|error| Stop::Fault(format!("the run cannot be restored: {error}")))?;
-        self.drive(walker, Event::Resumed(Resume::default())).await
+        self.drive(walker, Event::Resumed(Resume::default()), taken).await
     }
 
     /// Lets a walker take an event that does not let it go on: a cancellation that was asked for waits for one that does.
-    async fn still(&mut self, walker: RunTree, event: Event) -> Result<Option<Summary>, Stop> {
+    async fn still(
+        &mut self,
+        walker: RunTree,
+        event: Event,
+        taken: RunGuard,
+    ) -> Result<Option<Summary>, Stop> {
         let cancel = std::mem::take(&mut self.cancel);
-        let done = self.drive(walker, event).await;
+        let done = self.drive(walker, event, taken).await;
         self.cancel = cancel;
         done
     }
