@@ -1,7 +1,7 @@
 //! Runs that another process runs: in the background, waited for, watched, stopped from outside.
 #![cfg(unix)]
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -194,6 +194,40 @@ fn a_run_that_nobody_runs_is_marked() {
     assert_eq!((code, &marked["status"]), (0, &json!("cancelled")), "{marked}");
     exits(&place.run(&["runs", "verify", "cut"]), 0);
     exits(&place.run(&["runs", "cancel", "nobody"]), 9);
+}
+
+/// Whoever takes the lock away lets another process take the run up. The first one finds out with its next commit.
+#[test]
+fn a_run_that_is_taken_over_ends_where_it_was() {
+    let place = long();
+    for (store, lock) in
+        [("sqlite", ".ai/state/runs/o-sqlite.lock"), ("file", ".ai/state/files/runs/0000000001-o-file/lock")]
+    {
+        let id = format!("o-{store}");
+        let mut first = place.command(&[&run("long.yaml", &id)[..], &["--store", store]].concat());
+        let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        steps(&place, &id, 1);
+        std::fs::remove_file(place.path(lock)).unwrap();
+        let (taken, code) = place.json(&["resume", &id, "--detach"]);
+        assert_eq!(code, 0, "{taken}");
+        let ended = place.ran(&first.wait_with_output().unwrap());
+        exits(&ended, 10);
+        let said = ended.stderr.replace("\n  │ ", " ").replace('\n', " ");
+        assert!(
+            said.contains(&format!("run {id} was taken over, and this process writes nothing more")),
+            "{said}"
+        );
+        assert!(said.contains("another process has taken it up since"), "{said}");
+        // The second one still has the run, under its own name and with its own lock.
+        let (shown, _) = place.json(&["runs", "show", &id]);
+        assert_eq!(shown["holder"]["pid"], taken["pid"], "{shown}");
+        assert!(place.path(lock).exists());
+        steps(&place, &id, shown["steps"].as_u64().unwrap() + 1);
+        exits(&place.run(&["runs", "cancel", &id]), 0);
+        exits(&place.run(&["runs", "verify", &id]), 0);
+        let (shown, _) = place.json(&["runs", "show", &id]);
+        assert_eq!(shown["state"]["n"], shown["steps"]);
+    }
 }
 
 #[test]

@@ -272,7 +272,10 @@ fn an_older_database_is_brought_up_to_date_by_its_own_host_alone() {
     let older = |place: &Place| {
         let database = rusqlite::Connection::open(place.path(".ai/state/runs.db")).unwrap();
         database
-            .execute_batch("DROP TABLE results; PRAGMA user_version = 5; PRAGMA journal_mode = DELETE")
+            .execute_batch(
+                "DROP TABLE fences; DROP TABLE epochs; DROP TABLE results; PRAGMA user_version = 5; \
+                 PRAGMA journal_mode = DELETE",
+            )
             .unwrap();
         database.close().unwrap();
     };

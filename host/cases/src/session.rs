@@ -387,7 +387,7 @@ impl<'c> Session<'c> {
                 Stop::Fault(format!("the walker does not take the cancellation: {error}"))
             })?;
         }
-        let Ready { mut driver, guard: _guard, .. } = assembled.ready(environment)?;
+        let Ready { mut driver, .. } = assembled.ready(environment)?;
         let store = Arc::clone(&self.store);
         let mut watcher = CountChildren { doubles: Arc::clone(&self.doubles), run: self.run.clone() };
         let ended = tokio::select! {

@@ -8,8 +8,8 @@ use graph_core::record::{
     Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
 use graph_store::{
-    At, CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunUpdate, StorageError, Synchronous,
-    Upkeep,
+    At, CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunGuard, RunUpdate, StorageError,
+    Synchronous, Upkeep,
 };
 use tokio::sync::Notify;
 
@@ -200,7 +200,7 @@ impl Front for CaseStore {
 
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
@@ -209,9 +209,9 @@ impl Front for CaseStore {
         let taken = usize::try_from(left).unwrap_or(usize::MAX).min(batch.len());
         if self.is_broken() || (taken == 0 && !batch.is_empty()) {
             let reason = "the case has broken off here".to_owned();
-            return Err(StorageError::Io { file: "the store of the case".into(), reason }.into());
+            return Err(StorageError::Io { location: "the store of the case".to_owned(), reason }.into());
         }
-        self.inner.commit(run, &batch[..taken], update, synchronous)?;
+        self.inner.commit(guard, &batch[..taken], update, synchronous)?;
         self.taken.fetch_add(taken as u64, Ordering::SeqCst);
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         for record in &batch[..taken] {

@@ -263,15 +263,17 @@ async fn supersteps_by(
     let mode = setup.durability;
     let new = NewRun { snapshots: Vec::new(), ..sample::run(run) };
     store.create_run(&new)?;
+    let guard = Arc::new(store.acquire(run, &sample::owner(1))?);
     let parts = Parts {
         executor: Arc::new(executor),
         store,
+        guard,
         writing,
         key: SigningKey::from_seed(&[7; 32]),
         clock: Arc::new(SystemClock),
         durability: mode,
     };
-    let mut driver = Driver::new(RunTree::new(graph, setup), run, parts)?;
+    let mut driver = Driver::new(RunTree::new(graph, setup), parts)?;
     let start = Instant::now();
     let status = driver.drive(Event::Started, &mut ()).await?;
     let took = start.elapsed();

@@ -14,7 +14,7 @@ use graph_core::record::{Record, RecordKind, Source, Status, UnsignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Persist, PersistId};
-use graph_store::{Change, CheckpointStore, RunUpdate, Synchronous};
+use graph_store::{Change, CheckpointStore, CommitError, RunGuard, RunUpdate, Synchronous};
 use tokio::sync::mpsc;
 
 /// So many records wait for the writer at most before a run under `durability: async` waits with them: what a crash may
@@ -27,6 +27,9 @@ const BEHIND: usize = 4096;
 
 /// So many bytes of channel values wait at most, in the same way as [`BACKLOG`] says of records.
 const BACKLOG_BYTES: usize = 32 << 20;
+
+/// Why records are refused once nobody is there to write them.
+const WRITER_ENDED: &str = "the thread that writes to the store has ended";
 
 /// How records reach the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +44,44 @@ pub enum Writing {
 
 /// What became of the records up to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+struct Written {
+    /// The newest one.
+    id: PersistId,
+    /// Why they were refused, if they were.
+    refused: Option<Refusal>,
+}
+
+/// What the walker is told of the records up to one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Acknowledged {
     /// The newest one.
     pub(crate) id: PersistId,
-    /// Why they were refused, if they were.
-    pub(crate) refused: Option<String>,
+    /// Why they are not stored, if they are not.
+    pub(crate) failed: Option<String>,
+}
+
+/// Why records were refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// They cannot be stored.
+    Failed(String),
+    /// The run is another holder's: nothing is to be written about it any more.
+    Lost(String),
+}
+
+impl Refusal {
+    fn failed(why: impl ToString) -> Self {
+        Self::Failed(why.to_string())
+    }
+}
+
+impl From<CommitError> for Refusal {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Lost { .. } => Self::Lost(error.to_string()),
+            error => Self::failed(error),
+        }
+    }
 }
 
 /// A text that a record refers to by its digest.
@@ -92,7 +128,9 @@ pub(crate) struct RecordWriter {
     unwritten_bytes: usize,
     /// The newest record that counts as persisted once fewer wait: under `async` alone.
     held_back: Option<PersistId>,
-    acknowledged: VecDeque<Written>,
+    acknowledged: VecDeque<Acknowledged>,
+    /// The run is another holder's, and why that is known.
+    lost: Option<String>,
     /// Something has been stored since somebody asked.
     news: bool,
 }
@@ -111,7 +149,7 @@ enum Mode {
 struct Writer {
     store: Arc<dyn CheckpointStore>,
     key: SigningKey,
-    run: String,
+    guard: Arc<RunGuard>,
     durability: Durability,
     /// How hard a commit is pressed that the run goes on after.
     synchronous: Synchronous,
@@ -122,7 +160,7 @@ impl RecordWriter {
     pub(crate) fn new(
         store: Arc<dyn CheckpointStore>,
         key: SigningKey,
-        run: &str,
+        guard: Arc<RunGuard>,
         durability: Durability,
         writing: Writing,
     ) -> std::io::Result<Self> {
@@ -130,7 +168,7 @@ impl RecordWriter {
             Durability::Sync | Durability::Exit => Synchronous::Full,
             Durability::Async => Synchronous::Normal,
         };
-        let writer = Arc::new(Writer { store, key, run: run.to_owned(), durability, synchronous });
+        let writer = Arc::new(Writer { store, key, guard, durability, synchronous });
         let mode = match writing {
             Writing::Inline | Writing::OneByOne => Mode::Inline { together: writing == Writing::Inline },
             Writing::Thread => {
@@ -155,6 +193,7 @@ impl RecordWriter {
             unwritten_bytes: 0,
             held_back: None,
             acknowledged: VecDeque::new(),
+            lost: None,
             news: false,
         })
     }
@@ -206,26 +245,35 @@ impl RecordWriter {
             return;
         }
         let queue = std::mem::take(&mut self.queue);
+        if self.lost.is_some() {
+            return;
+        }
         let here = idle && self.durability == Durability::Sync && self.unwritten == 0;
         match &mut self.mode {
             Mode::Thread { .. } if here => {
-                self.acknowledged.extend(self.writer.write(queue, true));
+                let written = self.writer.write(queue, true);
+                self.acknowledge(written);
                 self.news = true;
             }
             Mode::Inline { together: true } => {
-                self.acknowledged.extend(self.writer.write(queue, true));
+                let written = self.writer.write(queue, true);
+                self.acknowledge(written);
                 self.news = true;
             }
             Mode::Inline { together: false } => {
                 self.news = true;
                 for queued in queue {
-                    self.acknowledged.extend(self.writer.write(std::iter::once(queued), false));
+                    let written = self.writer.write(std::iter::once(queued), false);
+                    self.acknowledge(written);
+                    if self.lost.is_some() {
+                        break;
+                    }
                 }
             }
             Mode::Thread { records, .. } => {
                 let (id, batch) = (self.newest, Batch::of(&queue));
                 let sent = records.as_ref().is_some_and(|records| records.send(queue).is_ok());
-                let refused = (!sent).then(|| "the thread that writes to the store has ended".to_owned());
+                let failed = (!sent).then(|| WRITER_ENDED.to_owned());
                 if sent {
                     self.unwritten += batch.records;
                     self.unwritten_bytes += batch.bytes;
@@ -234,10 +282,29 @@ impl RecordWriter {
                 if sent && self.durability == Durability::Async && waits {
                     self.held_back = Some(id);
                 } else if !sent || self.durability == Durability::Async {
-                    self.acknowledged.push_back(Written { id, refused });
+                    self.acknowledged.push_back(Acknowledged { id, failed });
                 }
             }
         }
+    }
+
+    /// Passes on what has become of records. That the run is lost is no news for its walker: it has no say in it any more.
+    fn acknowledge(&mut self, written: Option<Written>) {
+        let Some(Written { id, refused }) = written else { return };
+        let failed = match refused {
+            Some(Refusal::Lost(why)) => {
+                self.lost = Some(why);
+                return;
+            }
+            Some(Refusal::Failed(why)) => Some(why),
+            None => None,
+        };
+        self.acknowledged.push_back(Acknowledged { id, failed });
+    }
+
+    /// Why the run is another holder's, if it is: then nothing is written any more.
+    pub(crate) fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
     }
 
     /// Whether everything that was pushed is stored.
@@ -256,11 +323,14 @@ impl RecordWriter {
     }
 
     /// The next acknowledgement, if there is one already.
-    pub(crate) fn try_acknowledged(&mut self) -> Option<Written> {
+    pub(crate) fn try_acknowledged(&mut self) -> Option<Acknowledged> {
         while let Mode::Thread { written, .. } = &mut self.mode
             && let Ok((batch, news)) = written.try_recv()
         {
             self.take(batch, news);
+        }
+        if self.lost.is_some() {
+            return None;
         }
         self.acknowledged.pop_front()
     }
@@ -275,8 +345,8 @@ impl RecordWriter {
             self.take(batch, news);
         } else {
             (self.unwritten, self.unwritten_bytes) = (0, 0);
-            let refused = Some("the thread that writes to the store has ended".to_owned());
-            self.acknowledged.push_back(Written { id: self.newest, refused });
+            let failed = Some(WRITER_ENDED.to_owned());
+            self.acknowledged.push_back(Acknowledged { id: self.newest, failed });
         }
     }
 
@@ -286,23 +356,26 @@ impl RecordWriter {
         self.unwritten = self.unwritten.saturating_sub(batch.records);
         self.unwritten_bytes = self.unwritten_bytes.saturating_sub(batch.bytes);
         if self.durability != Durability::Async || news.refused.is_some() {
-            self.acknowledged.push_back(news);
+            self.acknowledge(Some(news));
         } else if self.unwritten <= BACKLOG
             && self.unwritten_bytes <= BACKLOG_BYTES
             && let Some(id) = self.held_back.take()
         {
-            self.acknowledged.push_back(Written { id, refused: None });
+            self.acknowledged.push_back(Acknowledged { id, failed: None });
         }
     }
 
     /// Waits until everything pushed is stored. `Err` says why it could not be.
-    pub(crate) async fn flush(&mut self) -> Result<(), String> {
+    pub(crate) async fn flush(&mut self) -> Result<(), Refusal> {
         self.commit(true);
         while self.unwritten > 0 {
             self.written().await;
         }
-        match self.acknowledged.iter().find_map(|news| news.refused.clone()) {
-            Some(refused) => Err(refused),
+        if let Some(why) = &self.lost {
+            return Err(Refusal::Lost(why.clone()));
+        }
+        match self.acknowledged.iter().find_map(|news| news.failed.clone()) {
+            Some(failed) => Err(Refusal::Failed(failed)),
             None => Ok(()),
         }
     }
@@ -323,7 +396,7 @@ impl Drop for RecordWriter {
 impl fmt::Debug for RecordWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordWriter")
-            .field("run", &self.writer.run)
+            .field("run", &self.writer.guard.run())
             .field("unwritten", &self.unwritten)
             .finish_non_exhaustive()
     }
@@ -336,7 +409,7 @@ impl Writer {
         waiting: &blocking::Receiver<Vec<Queued>>,
         tell: &mpsc::UnboundedSender<(Batch, Written)>,
     ) {
-        let mut refused: Option<String> = None;
+        let mut refused: Option<Refusal> = None;
         while let Ok(first) = waiting.recv() {
             let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).flatten().collect();
             let size = Batch::of(&batch);
@@ -380,8 +453,7 @@ impl Writer {
         for Queued { persist, text, update: change } in batch {
             merge(&mut update, change);
             if let Some((digest, text)) = text {
-                refused =
-                    refused.or(self.store.put_snapshot(&digest, &text).err().map(|error| error.to_string()));
+                refused = refused.or(self.store.put_snapshot(&digest, &text).err().map(Refusal::failed));
             }
             let under = match &persist.record {
                 Record::Task(task) => Some((&task.namespace, task.sequence)),
@@ -395,7 +467,7 @@ impl Writer {
             }
             match persist.encode() {
                 Ok(record) => records.push(record),
-                Err(error) => refused = refused.or(Some(error.to_string())),
+                Err(error) => refused = refused.or(Some(Refusal::failed(error))),
             }
         }
         if refused.is_none() {
@@ -409,15 +481,15 @@ impl Writer {
         records: Vec<UnsignedRecord>,
         update: &RunUpdate,
         synchronous: Synchronous,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         // Under `sync` a run continues only once a boundary is stored, and each checkpoint has a signature of its own; everything
         // else in one transaction shares a signature.
         let alone = |record: &UnsignedRecord| {
             self.durability == Durability::Sync && record.kind() == RecordKind::Checkpoint
         };
         let records = UnsignedRecord::sign_together(records, alone, &self.key);
-        let records = records.map_err(|error| error.to_string())?;
-        self.store.commit(&self.run, &records, update, synchronous).map_err(|error| error.to_string())
+        let records = records.map_err(Refusal::failed)?;
+        Ok(self.store.commit(&self.guard, &records, update, synchronous)?)
     }
 }
 

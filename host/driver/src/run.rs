@@ -11,13 +11,13 @@ use graph_core::record::{ErrorCode, Record, Source, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_core::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
-use graph_store::{CheckpointStore, RunUpdate};
+use graph_store::{CheckpointStore, RunGuard, RunUpdate};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::executor::{CallObserver, TaskExecutor};
 use crate::observer::Observer;
-use crate::record_writer::{RecordWriter, Text, Writing, Written};
+use crate::record_writer::{Acknowledged, RecordWriter, Refusal, Text, Writing};
 use crate::results::Results;
 use crate::tasks::Tasks;
 
@@ -28,8 +28,10 @@ const TURNS: u32 = 64;
 pub struct Parts {
     /// Performs the tasks.
     pub executor: Arc<dyn TaskExecutor>,
-    /// Keeps the records. The caller holds the run's lock there.
+    /// Keeps the records.
     pub store: Arc<dyn CheckpointStore>,
+    /// Holds the run in that store.
+    pub guard: Arc<RunGuard>,
     /// How records reach it.
     pub writing: Writing,
     /// Signs the records: the host's identity.
@@ -44,6 +46,7 @@ impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts")
             .field("store", &self.store)
+            .field("guard", &self.guard)
             .field("key", &self.key.id())
             .finish_non_exhaustive()
     }
@@ -72,6 +75,9 @@ pub enum DriveError {
     /// Records could not be stored, and the run was at its end or on hold.
     #[error("{0}")]
     Storage(String),
+    /// Another holder has taken the run up. The walker and its tasks are of no use any more, and nothing more was written.
+    #[error("{0}")]
+    Lost(String),
     /// A fault of the host.
     #[error("the host has a fault: {0}; the run can be resumed from what is stored")]
     Fault(String),
@@ -93,17 +99,19 @@ pub struct Driver {
     alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
     control: mpsc::UnboundedReceiver<Control>,
     wishes: mpsc::UnboundedSender<Control>,
+    /// Gives the run back once everything else is gone.
+    _guard: Arc<RunGuard>,
 }
 
 impl Driver {
-    /// A driver of a new or a restored walker.
-    pub fn new(walker: RunTree, run: &str, parts: Parts) -> std::io::Result<Self> {
-        let Parts { executor, store, writing, key, clock, durability } = parts;
+    /// A driver of a new or a restored walker. The run is given back when it is dropped, unless somebody else has the guard, too.
+    pub fn new(walker: RunTree, parts: Parts) -> std::io::Result<Self> {
+        let Parts { executor, store, guard, writing, key, clock, durability } = parts;
         let (wishes, control) = mpsc::unbounded_channel();
         Ok(Self {
             walker,
             results: Results::new(Arc::clone(&store), key.verifying_key()),
-            writer: RecordWriter::new(store, key, run, durability, writing)?,
+            writer: RecordWriter::new(store, key, Arc::clone(&guard), durability, writing)?,
             tasks: Tasks::new(executor, Arc::clone(&clock)),
             clock,
             timers: BTreeMap::new(),
@@ -112,6 +120,7 @@ impl Driver {
             alarm: None,
             control,
             wishes,
+            _guard: guard,
         })
     }
 
@@ -140,6 +149,11 @@ impl Driver {
         self.walker.take_summary()
     }
 
+    /// Whether another holder has taken the run up: then everything about it is theirs.
+    pub fn is_lost(&self) -> bool {
+        self.writer.lost().is_some()
+    }
+
     /// Changes the run's row together with the next record.
     pub fn amend(&mut self, update: RunUpdate) {
         self.writer.amend(update);
@@ -147,6 +161,7 @@ impl Driver {
 
     /// Hands the walker an event, and goes on until the run stops: [`Event::Started`] or [`Event::Resumed`].
     pub async fn drive(&mut self, first: Event, observer: &mut dyn Observer) -> Result<Status, DriveError> {
+        self.check_held()?;
         let mut stopped = self.handle(first, observer)?;
         let mut handled = 0_u32;
         loop {
@@ -155,9 +170,13 @@ impl Driver {
             if self.has_more || handled.is_multiple_of(TURNS) {
                 tokio::task::yield_now().await;
             }
+            self.check_held()?;
             if let Some(status) = stopped {
                 // What is not essential is still on its way under `async`.
-                self.writer.flush().await.map_err(DriveError::Storage)?;
+                if let Err(refusal) = self.writer.flush().await {
+                    self.check_held()?;
+                    return Err(refusal.into());
+                }
                 observer.stored();
                 self.timers.clear();
                 self.alarm = None;
@@ -168,8 +187,13 @@ impl Driver {
             }
             let event = match self.ready() {
                 Some(event) => event,
-                None => self.wait().await,
+                None => match self.wait().await {
+                    Some(event) => event,
+                    None => continue,
+                },
             };
+            // It may have been found out just now: the walker is not asked any more.
+            self.check_held()?;
             stopped = match self.handle(event, observer) {
                 Ok(stopped) => stopped,
                 // A timer that fires as its task ends, an abort that comes too late: the walker has gone on.
@@ -177,6 +201,17 @@ impl Driver {
                 Err(error) => return Err(error),
             };
         }
+    }
+
+    /// Gives up once another holder has taken the run up: what is under way ends, and nothing more begins.
+    fn check_held(&mut self) -> Result<(), DriveError> {
+        let Some(why) = self.writer.lost() else { return Ok(()) };
+        let lost = DriveError::Lost(why.to_owned());
+        self.tasks.give_up();
+        self.timers.clear();
+        self.alarm = None;
+        self.has_more = false;
+        Err(lost)
     }
 
     /// Performs everything that an event leads to, up to what has to be waited for.
@@ -248,8 +283,8 @@ impl Driver {
         if let Some(timer) = self.due() {
             return Some(Event::TimerFired(timer));
         }
-        if let Some(written) = self.writer.try_acknowledged() {
-            return Some(written.into());
+        if let Some(acknowledged) = self.writer.try_acknowledged() {
+            return Some(acknowledged.into());
         }
         if self.writer.is_behind() {
             return None;
@@ -279,9 +314,10 @@ impl Driver {
         Some(timer)
     }
 
-    /// Waits until something happens.
-    async fn wait(&mut self) -> Event {
-        loop {
+    /// Waits until something happens; nothing more does once the run is another holder's.
+    async fn wait(&mut self) -> Option<Event> {
+        // What was learnt since may be that.
+        while self.writer.lost().is_none() {
             let earliest = self.timers.values().min().copied();
             if self.alarm.as_ref().map(|(at, _)| *at) != earliest {
                 self.alarm = earliest.map(|at| (at, self.clock.wait_until(at)));
@@ -294,15 +330,16 @@ impl Driver {
             };
             tokio::select! {
                 biased;
-                Some(wish) = self.control.recv() => return wish.into(),
+                Some(wish) = self.control.recv() => return Some(wish.into()),
                 () = self.writer.written() => {}
-                event = self.tasks.ended(), if !self.writer.is_behind() => return event,
+                event = self.tasks.ended(), if !self.writer.is_behind() => return Some(event),
                 () = alarm => self.alarm = None,
             }
             if let Some(event) = self.ready() {
-                return event;
+                return Some(event);
             }
         }
+        None
     }
 }
 
@@ -316,6 +353,15 @@ impl fmt::Debug for Driver {
     }
 }
 
+impl From<Refusal> for DriveError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Failed(message) => Self::Storage(message),
+            Refusal::Lost(message) => Self::Lost(message),
+        }
+    }
+}
+
 impl From<Control> for Event {
     fn from(wish: Control) -> Self {
         match wish {
@@ -325,11 +371,11 @@ impl From<Control> for Event {
     }
 }
 
-impl From<Written> for Event {
-    fn from(written: Written) -> Self {
-        match written {
-            Written { id, refused: None } => Self::Persisted(id),
-            Written { id, refused: Some(message) } => Self::PersistFailed { id, message },
+impl From<Acknowledged> for Event {
+    fn from(acknowledged: Acknowledged) -> Self {
+        match acknowledged {
+            Acknowledged { id, failed: None } => Self::Persisted(id),
+            Acknowledged { id, failed: Some(message) } => Self::PersistFailed { id, message },
         }
     }
 }

@@ -106,6 +106,14 @@ impl Tasks {
         }
     }
 
+    /// Gives everything up.
+    pub(super) fn give_up(&mut self) {
+        self.waiting.clear();
+        self.handles.clear();
+        self.names.clear();
+        self.running.abort_all();
+    }
+
     /// Begins what there is room for. An attempt that is brief, or the only one there is, is performed here and now, up
     /// to the point where it first waits for something; what it has come to is the event.
     pub(crate) fn advance(&mut self) -> Option<Event> {

@@ -32,6 +32,8 @@ struct Watched {
     takes: u64,
     /// Commits with which the run would stop are refused.
     refuses_stops: bool,
+    /// After the commits that are taken, the run is another holder's.
+    is_taken_over: bool,
     taken: AtomicU64,
     /// How long a commit takes.
     slow: Duration,
@@ -42,7 +44,21 @@ impl Watched {
         let inner = MemoryStore::new();
         inner.create_run(&sample::run("r")).unwrap();
         let count = AtomicU64::new(0);
-        Arc::new(Self { inner, commits: Mutex::default(), takes, refuses_stops: false, taken: count, slow })
+        Arc::new(Self {
+            inner,
+            commits: Mutex::default(),
+            takes,
+            refuses_stops: false,
+            is_taken_over: false,
+            taken: count,
+            slow,
+        })
+    }
+
+    fn taken_over_after(commits: u64) -> Arc<Self> {
+        let mut store = Self::new(commits, Duration::ZERO);
+        Arc::get_mut(&mut store).unwrap().is_taken_over = true;
+        store
     }
 
     fn without_room_for_a_stop() -> Arc<Self> {
@@ -63,19 +79,23 @@ impl Front for Watched {
 
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
         std::thread::sleep(self.slow);
         let stops = update.status.is_some_and(|status| status != Status::Running);
-        if self.taken.fetch_add(1, Ordering::SeqCst) >= self.takes || (self.refuses_stops && stops) {
-            return Err(StorageError::Full { file: "the disk".into() }.into());
+        let taken = self.taken.fetch_add(1, Ordering::SeqCst);
+        if self.is_taken_over && taken >= self.takes {
+            return Err(CommitError::Lost { run: guard.run().to_owned(), loss: Loss::TakenUp });
+        }
+        if taken >= self.takes || (self.refuses_stops && stops) {
+            return Err(StorageError::Full { location: "the disk".to_owned() }.into());
         }
         let kinds = batch.iter().map(|record| record.kind).collect();
         self.commits.lock().unwrap().push((kinds, synchronous));
-        self.inner.commit(run, batch, update, synchronous)
+        self.inner.commit(guard, batch, update, synchronous)
     }
 }
 
@@ -135,6 +155,17 @@ fn driver(store: &Arc<Watched>, durability: Durability, last: &str, executor: Co
 }
 
 fn driver_of(store: &Arc<Watched>, graph: Arc<Graph>, durability: Durability, executor: Counting) -> Driver {
+    let guard = store.acquire("r", &sample::owner(1)).unwrap();
+    driver_in(Arc::<Watched>::clone(store), guard, graph, (durability, Writing::Thread), executor)
+}
+
+fn driver_in(
+    store: Arc<dyn CheckpointStore>,
+    guard: RunGuard,
+    graph: Arc<Graph>,
+    (durability, writing): (Durability, Writing),
+    executor: Counting,
+) -> Driver {
     let inputs = Arc::new(json!({}));
     let setup = Setup {
         identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
@@ -152,13 +183,14 @@ fn driver_of(store: &Arc<Watched>, graph: Arc<Graph>, durability: Durability, ex
     };
     let parts = Parts {
         executor: Arc::new(executor),
-        store: Arc::<Watched>::clone(store),
-        writing: Writing::Thread,
+        store,
+        guard: Arc::new(guard),
+        writing,
         key: SigningKey::from_seed(&[7; 32]),
         clock: Arc::new(SystemClock),
         durability,
     };
-    Driver::new(RunTree::new(graph, setup), "r", parts).unwrap()
+    Driver::new(RunTree::new(graph, setup), parts).unwrap()
 }
 
 fn drive(
@@ -311,4 +343,77 @@ fn an_end_that_cannot_be_stored_is_no_end() {
             assert_eq!(store.run("r").unwrap().unwrap().status, Status::Running);
         }
     }
+}
+
+#[test]
+fn a_run_that_is_lost_is_left_alone() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        for writing in [Writing::Thread, Writing::Inline, Writing::OneByOne] {
+            // Under `exit` all of it is one commit.
+            let most = if durability == Durability::Exit { 1 } else { 3 };
+            for commits in 0..most {
+                let store = Watched::taken_over_after(commits);
+                let executor = Counting { takes: Duration::from_millis(5), ..Counting::default() };
+                let calls = Arc::clone(&executor.calls);
+                let guard = store.acquire("r", &sample::owner(1)).unwrap();
+                let (graph, how) = (graph(durability, "d"), (durability, writing));
+                let mut driver = driver_in(Arc::<Watched>::clone(&store), guard, graph, how, executor);
+                let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+                let ended = runtime.block_on(driver.drive(Event::Started, &mut ()));
+                let what = format!("{how:?} {commits}");
+                let Err(DriveError::Lost(message)) = ended else { panic!("{what}: {ended:?}") };
+                assert!(message.contains("run r was taken over"), "{message}");
+                assert!(driver.is_lost(), "{what}");
+                // The walker was not told that a record could not be stored: it has decided nothing.
+                assert_eq!(driver.summary().error, None, "{what}");
+                let asked = |store: &Watched| (store.taken.load(Ordering::SeqCst), store.pressed().len());
+                assert_eq!(asked(&store), (commits + 1, usize::try_from(commits).unwrap()), "{what}");
+                // What was under way is given up, and nothing begins any more.
+                let before = calls.load(Ordering::SeqCst);
+                let again = runtime.block_on(driver.drive(Event::CancelRequested, &mut ()));
+                assert!(matches!(again, Err(DriveError::Lost(_))), "{what}: {again:?}");
+                runtime.block_on(async { tokio::time::sleep(Duration::from_millis(20)).await });
+                drop(driver);
+                assert_eq!(calls.load(Ordering::SeqCst), before, "{what}");
+                assert_eq!(asked(&store), (commits + 1, usize::try_from(commits).unwrap()), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_takes_a_run_over_goes_on_with_it_undisturbed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    let open = || SqliteStore::open(&file, Options::default()).unwrap();
+    let store = Arc::new(open());
+    store.create_run(&sample::run("r")).unwrap();
+    let guard = store.acquire("r", &sample::owner(1)).unwrap();
+    let executor = Counting { takes: Duration::from_millis(100), ..Counting::default() };
+    let how = (Durability::Sync, Writing::Thread);
+    let mut driver = driver_in(Arc::<SqliteStore>::clone(&store), guard, graph(how.0, "d"), how, executor);
+    let other = open();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let (ended, taken) = runtime.block_on(async {
+        let take_over = async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            // Somebody takes the lock away: no other holder can get the run before.
+            std::fs::remove_file(SqliteStore::lock_file(&file, "r")).unwrap();
+            let taken = other.acquire("r", &sample::owner(2)).unwrap();
+            let newest = other.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence;
+            sample::write(&other, &taken, &[sample::status("r", newest, "taken over")]);
+            taken
+        };
+        let mut nobody = ();
+        tokio::join!(driver.drive(Event::Started, &mut nobody), take_over)
+    });
+    assert!(matches!(ended, Err(DriveError::Lost(_))), "{ended:?}");
+    drop((driver, store));
+    // The new holder keeps its name and its lock, and its records are the last ones.
+    assert_eq!(other.holder("r").unwrap(), Holder::Known(sample::owner(2)));
+    let newest = other.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence;
+    assert_eq!(other.pending("r", "").unwrap(), [sample::status("r", newest, "taken over")]);
+    sample::write(&other, &taken, &[sample::checkpoint("r", newest + 1, vec![])]);
+    drop(taken);
+    assert_eq!(other.holder("r").unwrap(), Holder::Nobody);
 }

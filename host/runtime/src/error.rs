@@ -337,6 +337,10 @@ impl From<DriveError> for Error {
         match error {
             DriveError::Refused { code, message } => refused(code, message),
             DriveError::Storage(message) => Self::storage(message),
+            DriveError::Lost(message) => Self::storage(message).help(
+                "what this process had not stored is dropped, and the other process continues the run: `graph-host runs show RUN` \
+                 shows which one it is, and `graph-host runs watch RUN` follows it",
+            ),
             DriveError::Fault(_) => Self::new(Kind::Internal, "internal", error.to_string()),
         }
     }

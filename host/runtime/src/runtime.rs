@@ -7,7 +7,7 @@ use graph_core::record::Place;
 use graph_core::walker::{Answers, Edit, Event, Resume, Summary};
 use graph_driver::{Both, Control, Driver, Observer};
 use graph_engine::Compiler;
-use graph_store::{CheckpointStore, RunGuard};
+use graph_store::CheckpointStore;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -192,11 +192,11 @@ impl Runtime {
     }
 
     fn handle(&self, ready: Ready, first: Event, observer: impl Observer + 'static) -> RunHandle {
-        let Ready { run, driver, guard } = ready;
+        let Ready { run, driver } = ready;
         let (id, control) = (run.clone(), driver.control());
         let (store, home) = (Arc::clone(&self.store), self.host.home.clone());
         let task = tokio::spawn(async move {
-            let outcome = drive(driver, guard, first, observer).await;
+            let outcome = drive(driver, first, observer).await;
             // Where this cannot be noted, the run is none the worse.
             let _ = stop_notes::note(&home, &*store, &run);
             outcome
@@ -210,12 +210,7 @@ async fn planned(context: &RunContext) -> Plan {
     Plan::make(&file.graph, &subgraphs.graphs, &hooks.hooks, components).await
 }
 
-async fn drive(
-    mut driver: Driver,
-    guard: RunGuard,
-    first: Event,
-    mut observer: impl Observer,
-) -> Result<Summary> {
+async fn drive(mut driver: Driver, first: Event, mut observer: impl Observer) -> Result<Summary> {
     if let Some(calls) = observer.calls() {
         driver.observe_calls(calls);
     }
@@ -224,7 +219,6 @@ async fn drive(
     let summary = driver.take_summary();
     // What is written is written before others can take the run.
     drop(driver);
-    drop(guard);
     Ok(summary)
 }
 

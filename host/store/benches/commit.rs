@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use graph_core::record::SignedRecord;
-use graph_store::conformance::sample::{checkpoint, run, segment, task, update, whole};
+use graph_store::conformance::sample::{checkpoint, run, segment, take_up, task, update, whole};
 use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, Synchronous};
 
 /// Bytes of a checkpoint's text, about what a small graph has.
@@ -60,6 +60,7 @@ fn memory() -> Outcome<()> {
     for (what, values) in [("a checkpoint", false), ("a checkpoint with two values", true)] {
         let store = MemoryStore::new();
         store.create_run(&run("r"))?;
+        let guard = take_up(&store, "r");
         let batches: Vec<_> = (0..u64::from(COUNT))
             .map(|sequence| {
                 [if values { boundary(sequence) } else { sized(checkpoint("r", sequence, Vec::new())) }]
@@ -67,7 +68,7 @@ fn memory() -> Outcome<()> {
             .collect();
         let start = Instant::now();
         for batch in &batches {
-            store.commit("r", black_box(batch), &update(1), Synchronous::Normal)?;
+            store.commit(&guard, black_box(batch), &update(1), Synchronous::Normal)?;
         }
         println!("memory  {what:<36} {:>9.3} µs", start.elapsed().as_secs_f64() * 1e6 / f64::from(COUNT));
     }
@@ -86,12 +87,13 @@ fn sqlite(
     let bare = BareDatabase::create(&folder.path().join("bare.db"))?;
     bare.set_synchronous(synchronous)?;
     store.create_run(&run("r"))?;
-    store.commit("r", &[boundary(0)], &update(0), synchronous)?;
+    let guard = take_up(&store, "r");
+    store.commit(&guard, &[boundary(0)], &update(0), synchronous)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for sequence in 1..=count {
         let batch = batch(sequence);
         let bytes = bytes(&batch);
-        ours.push(timed(|| Ok(store.commit("r", &batch, &update(sequence), synchronous)?))?);
+        ours.push(timed(|| Ok(store.commit(&guard, &batch, &update(sequence), synchronous)?))?);
         theirs.push(timed(|| Ok(bare.commit(&bytes)?))?);
     }
     let (ours, theirs) = (median(ours).as_secs_f64() * 1e6, median(theirs).as_secs_f64() * 1e6);

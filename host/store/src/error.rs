@@ -1,6 +1,6 @@
 //! What can go wrong, one type per operation.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use graph_core::digest::Digest;
 use graph_core::record::ErrorCode;
@@ -9,34 +9,39 @@ use crate::bounds::{LARGEST_PENDING, LARGEST_TEXT};
 use crate::names::BadName;
 use crate::store::Owner;
 
-/// What the medium under a store can do to any operation.
+/// What the medium under a store can do to any operation. Each names the place as the store describes it to people: a file, or
+/// whatever else it lies in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// What lies in the file is not what was written.
-    #[error("{file} is damaged: {reason}; {readable}", file = file.display())]
+    /// What is stored is not what was written.
+    #[error("{location} is damaged: {reason}; {readable}")]
     Corrupt {
-        /// The file.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
         /// What was found.
         reason: String,
         /// What can still be read, or how.
         readable: String,
     },
     /// A later version of this program has written it.
-    #[error("{file} has format version {found}, and this program reads versions up to {supported}: it was left unchanged; use a newer graph-host", file = file.display())]
+    #[error(
+        "{location} has format version {found}, and this program reads versions up to {supported}: it was left unchanged; use a newer graph-host"
+    )]
     Newer {
-        /// The file, or the folder of files.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
         /// Its version.
         found: u64,
         /// The latest version that can be read.
         supported: u64,
     },
     /// An id or a name in a row is none that a store holds. Other rows are not affected.
-    #[error("{file}: row {row} of table {table} is refused: {problem}; other runs can still be read, and `graph-host runs list` shows them", file = file.display())]
+    #[error(
+        "{location}: row {row} of table {table} is refused: {problem}; other runs can still be read, and `graph-host runs list` shows them"
+    )]
     Row {
-        /// The file.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
         /// The table.
         table: &'static str,
         /// The number of the row.
@@ -45,41 +50,52 @@ pub enum StorageError {
         problem: BadName,
     },
     /// Reading takes more work than a file of this size can ask for.
-    #[error("{file} is damaged: reading it takes more work than a file of its size can need; move it away, or put it back from a backup", file = file.display())]
+    #[error(
+        "{location} is damaged: reading it takes more work than a file of its size can need; move it away, or put it back from a backup"
+    )]
     Endless {
-        /// The file.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
     },
     /// No room.
-    #[error("no room left to write {file}; nothing of this write was kept, and everything before it was: free some space and resume", file = file.display())]
+    #[error(
+        "no room left to write {location}; nothing of this write was kept, and everything before it was: free some space and resume"
+    )]
     Full {
-        /// The file.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
     },
     /// Somebody else is writing all the time.
-    #[error("{file} was locked by another process for {seconds} s: try again when it is done", file = file.display())]
+    #[error("{location} was locked by another process for {seconds} s: try again when it is done")]
     Busy {
-        /// The file.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
         /// How long was waited.
         seconds: u64,
     },
     /// The file, its folder or the disk may not be written.
-    #[error("{file} cannot be written: {reason}; make the file and its folder writable, or work in a folder that is", file = file.display())]
+    #[error(
+        "{location} cannot be written: {reason}; make the file and its folder writable, or work in a folder that is"
+    )]
     NotWritable {
-        /// The file.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
         /// Why.
         reason: String,
     },
     /// Reading or writing failed otherwise.
-    #[error("{file} cannot be read or written: {reason}", file = file.display())]
+    #[error("{location} cannot be read or written: {reason}")]
     Io {
-        /// The file.
-        file: PathBuf,
+        /// Where the store lies.
+        location: String,
         /// Why.
         reason: String,
     },
+}
+
+/// A file or folder as errors name it.
+pub(crate) fn location(path: &Path) -> String {
+    path.display().to_string()
 }
 
 impl StorageError {
@@ -157,6 +173,14 @@ pub enum ImportError {
 /// Something cannot be removed. Nothing of it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoveError {
+    /// The guard does not hold the run any more.
+    #[error("run {run} was taken over, and nothing of it is removed: {loss}")]
+    Lost {
+        /// The run.
+        run: String,
+        /// Why.
+        loss: Loss,
+    },
     /// There is no such run.
     #[error("there is no run {run}")]
     NotFound {
@@ -201,18 +225,34 @@ pub enum SnapshotError {
     Storage(#[from] StorageError),
 }
 
+/// Why a guard does not hold its run any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Loss {
+    /// The run's epoch is another one.
+    #[error("another process has taken it up since")]
+    TakenUp,
+    /// The epoch is the guard's, and the newest record is not the one that it builds on.
+    #[error("its records are not those that this process has written")]
+    Moved,
+    /// The run that was taken up does not exist any more; another one may have its id.
+    #[error("it was removed")]
+    Removed,
+}
+
 /// A batch was refused. Nothing of it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// There is no such run.
-    #[error("there is no run {run}")]
-    NotFound {
-        /// The id.
+    /// The guard does not hold the run any more. Whoever meets this writes nothing more about the run.
+    #[error("run {run} was taken over, and this process writes nothing more about it: {loss}")]
+    Lost {
+        /// The run.
         run: String,
+        /// Why.
+        loss: Loss,
     },
-    /// The namespace has gone on without the writer.
+    /// A checkpoint does not rise above the newest one.
     #[error(
-        "run {run} has gone on to checkpoint {newest} in namespace `{namespace}`, so checkpoint {sequence} cannot follow: another process writes to this run"
+        "run {run} has gone on to checkpoint {newest} in namespace `{namespace}`, so checkpoint {sequence} cannot follow"
     )]
     Superseded {
         /// The run.
@@ -225,7 +265,7 @@ pub enum CommitError {
         newest: u64,
     },
     /// A task, answers or status record is not under the newest checkpoint.
-    #[error("a {kind} record of run {run} is under checkpoint {sequence} of namespace `{namespace}`, but {newest}: another process writes to this run", newest = newest_text(*newest))]
+    #[error("a {kind} record of run {run} is under checkpoint {sequence} of namespace `{namespace}`, but {newest}", newest = newest_text(*newest))]
     NotUnderNewest {
         /// The run.
         run: String,
@@ -370,10 +410,10 @@ pub enum AcquireError {
         holder: Option<Owner>,
     },
     /// The lock cannot be made.
-    #[error("the lock {file} cannot be taken: {reason}", file = file.display())]
+    #[error("the lock {location} cannot be taken: {reason}")]
     Lock {
-        /// The lock file.
-        file: PathBuf,
+        /// Where the lock lies.
+        location: String,
         /// Why.
         reason: String,
     },
@@ -408,6 +448,7 @@ codes! {
         Self::Source { .. } => ErrorCode::Integrity,
     }
     RemoveError {
+        Self::Lost { .. } => ErrorCode::Storage,
         Self::NotFound { .. } | Self::NoCheckpoint { .. } => ErrorCode::NotFound,
         Self::Read(error) => error.code(),
     }
@@ -416,8 +457,8 @@ codes! {
         Self::TooLarge { .. } => ErrorCode::Storage,
     }
     CommitError {
-        Self::NotFound { .. } => ErrorCode::NotFound,
-        Self::Superseded { .. }
+        Self::Lost { .. }
+        | Self::Superseded { .. }
         | Self::NotUnderNewest { .. }
         | Self::Unfit { .. }
         | Self::OutOfRange { .. }
@@ -441,6 +482,7 @@ codes! {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::fmt::Write as _;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::sqlite::{OpenError, PlaceError};
@@ -449,19 +491,20 @@ mod tests {
     #[test]
     fn messages_say_what_and_what_to_do() {
         let (run, file, namespace) = ("r-7".to_owned(), PathBuf::from("p/runs.db"), String::new());
+        let location = location(&file);
         let bad = || crate::names::run_id("run_id", "../\u{1b}[2J").unwrap_err();
         let storage: [StorageError; 7] = [
-            StorageError::Row { file: file.clone(), table: "runs", row: 7, problem: bad() },
-            StorageError::Endless { file: file.clone() },
+            StorageError::Row { location: location.clone(), table: "runs", row: 7, problem: bad() },
+            StorageError::Endless { location: location.clone() },
             StorageError::Corrupt {
-                file: file.clone(),
+                location: location.clone(),
                 reason: "database disk image is malformed".to_owned(),
                 readable: "no checkpoint of run r-7 can be read".to_owned(),
             },
-            StorageError::Full { file: file.clone() },
-            StorageError::Busy { file: file.clone(), seconds: 10 },
-            StorageError::NotWritable { file: file.clone(), reason: "permission denied".to_owned() },
-            StorageError::Io { file: file.clone(), reason: "disk I/O error".to_owned() },
+            StorageError::Full { location: location.clone() },
+            StorageError::Busy { location: location.clone(), seconds: 10 },
+            StorageError::NotWritable { location: location.clone(), reason: "permission denied".to_owned() },
+            StorageError::Io { location: location.clone(), reason: "disk I/O error".to_owned() },
         ];
         let mut messages: Vec<(String, ErrorCode)> =
             storage.iter().map(|error| (error.to_string(), error.code())).collect();
@@ -494,12 +537,15 @@ mod tests {
             SnapshotError::Differs { digest: Digest::of_bytes(b"") },
             SnapshotError::TooLarge { bytes: 600 << 20 },
             ImportError::Create(CreateRunError::Exists { run: run.clone() }),
-            ImportError::Commit(CommitError::NotFound { run: run.clone() }),
+            ImportError::Commit(CommitError::Unfit { run: run.clone(), kind: "task", reason: "it is of run s".to_owned() }),
             ImportError::Source { reason: "line 7 was changed".to_owned() },
             RemoveError::NotFound { run: run.clone() },
             RemoveError::NoCheckpoint { run: run.clone(), namespace: namespace.clone(), sequence: 3 },
             RemoveError::Read(ReadError::NotFound { run: run.clone() }),
-            CommitError::NotFound { run: run.clone() },
+            CommitError::Lost { run: run.clone(), loss: Loss::TakenUp },
+            CommitError::Lost { run: run.clone(), loss: Loss::Moved },
+            CommitError::Lost { run: run.clone(), loss: Loss::Removed },
+            RemoveError::Lost { run: run.clone(), loss: Loss::TakenUp },
             superseded,
             astray(Some(4)),
             astray(None),
@@ -516,7 +562,7 @@ mod tests {
             AcquireError::NotFound { run: run.clone() },
             AcquireError::Held { run: run.clone(), holder: Some(owner) },
             AcquireError::Held { run: run.clone(), holder: None },
-            AcquireError::Lock { file: "p/runs/r-7.lock".into(), reason: "permission denied".to_owned() },
+            AcquireError::Lock { location: "p/runs/r-7.lock".to_owned(), reason: "permission denied".to_owned() },
         }
         add! {
             OpenError::Missing { file: file.clone() },

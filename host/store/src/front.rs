@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 
 use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
@@ -20,7 +19,7 @@ pub trait Front: fmt::Debug + Send + Sync {
     /// Takes a batch in the place of [`CheckpointStore::commit`]: gives all of it, a part or nothing to the store behind.
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
@@ -39,12 +38,12 @@ impl<F: Front> CheckpointStore for F {
 
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
-        Front::commit(self, run, batch, update, synchronous)
+        Front::commit(self, guard, batch, update, synchronous)
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
@@ -166,10 +165,6 @@ impl<F: Front> CheckpointStore for F {
 
     fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
         self.behind().pruning(run, namespace)
-    }
-
-    fn lock_file(&self, run: &str) -> Option<PathBuf> {
-        self.behind().lock_file(run)
     }
 
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {

@@ -28,7 +28,7 @@ mod versions;
 pub use bare::BareDatabase;
 pub use bounds::{LARGEST_NAME, LARGEST_PENDING, LARGEST_READ, LARGEST_TEXT, PAGE_BYTES};
 pub use error::{
-    AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
+    AcquireError, CommitError, CreateRunError, ImportError, Loss, ReadError, RemoveError, ResolveError,
     SnapshotError, StorageError,
 };
 pub use file::{FileStore, Listener};
@@ -39,7 +39,7 @@ pub use names::BadName;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
 pub use store::{
-    At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+    At, CheckpointStore, Fence, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
 };
 pub use upkeep::{Cut, Freed, Mark};
 pub use versions::{Format, Found};

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct RunLock {
     path: PathBuf,
     /// Closed, and so unlocked, after the file has been removed.
-    _file: File,
+    file: File,
 }
 
 impl RunLock {
@@ -33,7 +33,7 @@ impl RunLock {
             match file.try_lock() {
                 // The one before may have removed the file between its opening and its locking here.
                 Ok(()) if is_at(&file, path)? => {
-                    return Ok(Some(Self { path: path.to_owned(), _file: file }));
+                    return Ok(Some(Self { path: path.to_owned(), file }));
                 }
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if tries < TRIES => {
@@ -66,7 +66,8 @@ impl Drop for RunLock {
     fn drop(&mut self) {
         // Without a way to tell two files of one name apart, the file has to stay. If it cannot be removed it is merely
         // in the way of nobody.
-        if cfg!(unix) {
+        // Where somebody has removed it, the name may be that of another holder's lock.
+        if cfg!(unix) && is_at(&self.file, &self.path).is_ok_and(|is_at| is_at) {
             let _ = fs::remove_file(&self.path);
         }
     }

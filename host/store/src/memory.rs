@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, RangeInclusive};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graph_core::digest::Digest;
@@ -11,14 +10,14 @@ use graph_core::time::Timestamp;
 
 use crate::bounds::Page;
 use crate::error::{
-    AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
+    AcquireError, CommitError, CreateRunError, ImportError, Loss, ReadError, RemoveError, ResolveError,
     SnapshotError, StorageError,
 };
 use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::store::{
-    At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+    At, CheckpointStore, Fence, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
 };
 use crate::upkeep::{Cut, Freed, Mark};
 
@@ -35,6 +34,8 @@ struct State {
     /// By key, then by run and namespace.
     results: BTreeMap<Digest, BTreeMap<(String, String), SignedCacheEntry>>,
     created: u64,
+    /// The epoch that was given last, to whatever run.
+    epochs: u64,
     /// Rises with every change.
     changes: u64,
 }
@@ -45,6 +46,10 @@ struct Run {
     /// The place in the order of creation.
     order: u64,
     owner: Option<Owner>,
+    /// The newest epoch, of a run that was taken up.
+    epoch: Option<u64>,
+    /// The digest of the last record of the last commit.
+    head: Option<Digest>,
     namespaces: HashMap<String, Namespace>,
     /// In order, each with how many entries come before it.
     history: Vec<(u64, Told)>,
@@ -190,6 +195,8 @@ impl State {
             row: run.row.clone(),
             order,
             owner: None,
+            epoch: None,
+            head: None,
             namespaces: HashMap::new(),
             history: Vec::new(),
             entries: 0,
@@ -199,6 +206,10 @@ impl State {
 }
 
 impl Run {
+    fn fence(&self) -> Option<Fence> {
+        self.epoch.map(|epoch| Fence { epoch, head: self.head })
+    }
+
     fn write(&mut self, plans: Vec<plan::NamespacePlan<'_>>, more: u64) {
         let (entries, known) = (self.entries, self.history.len());
         for plan in plans {
@@ -295,23 +306,27 @@ impl CheckpointStore for MemoryStore {
 
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         _: Synchronous,
     ) -> Result<(), CommitError> {
-        plan::check_update(run, update)?;
+        let run = guard.run();
         let mut state = self.lock();
         state.changes += 1;
         let Some(kept) = state.runs.get_mut(run) else {
-            return Err(CommitError::NotFound { run: run.to_owned() });
+            return Err(plan::lost(guard, Loss::Removed));
         };
+        plan::check_fence(guard, kept.fence()).map_err(|loss| plan::lost(guard, loss))?;
+        plan::check_update(run, update)?;
         let plans = plan::plan(run, batch, |namespace| {
             let newest = kept.namespaces.get(namespace).and_then(|namespace| namespace.checkpoints.last());
             Ok(newest.map(|newest| newest.sequence))
         })?;
         kept.write(plans, plan::entries(batch));
         update.apply(&mut kept.row);
+        guard.advance(batch);
+        kept.head = guard.fence().head;
         for entry in batch.iter().flat_map(|record| &record.results) {
             let under = state.results.entry(entry.key).or_default();
             under.insert((entry.run.clone(), entry.namespace.clone()), entry.clone());
@@ -331,10 +346,6 @@ impl CheckpointStore for MemoryStore {
     fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError> {
         let state = self.lock();
         Ok(state.namespace(run, namespace).and_then(|namespace| namespace.pruning.clone()))
-    }
-
-    fn lock_file(&self, _: &str) -> Option<PathBuf> {
-        None
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
@@ -520,6 +531,7 @@ impl CheckpointStore for MemoryStore {
 
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
         let mut state = self.lock();
+        let epoch = state.epochs + 1;
         let Some(kept) = state.runs.get_mut(run) else {
             return Err(AcquireError::NotFound { run: run.to_owned() });
         };
@@ -527,7 +539,10 @@ impl CheckpointStore for MemoryStore {
             return Err(AcquireError::Held { run: run.to_owned(), holder: Some(holder.clone()) });
         }
         kept.owner = Some(owner.clone());
-        Ok(RunGuard::new(run, None, Held { store: self.clone(), run: run.to_owned() }))
+        kept.epoch = Some(epoch);
+        let fence = Fence { epoch, head: kept.head };
+        state.epochs = epoch;
+        Ok(RunGuard::new(run, fence, None, Held { store: self.clone(), run: run.to_owned(), epoch }))
     }
 
     fn holder(&self, run: &str) -> Result<Holder, ReadError> {
@@ -553,6 +568,8 @@ impl Upkeep for MemoryStore {
         state.create(run);
         if let Some(kept) = state.runs.get_mut(&run.row.run_id) {
             kept.write(plans, plan::last_entry(&records));
+            let own = kept.namespaces.get("").and_then(|own| own.checkpoints.last());
+            kept.head = own.map(|newest| newest.digest);
             for (namespace, note) in prunings {
                 kept.namespaces.entry(namespace.clone()).or_default().pruning = Some(note.clone());
             }
@@ -562,9 +579,11 @@ impl Upkeep for MemoryStore {
 
     fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
         let mut state = self.lock();
+        let not_found = || RemoveError::NotFound { run: guard.run().to_owned() };
+        let kept = state.runs.get(guard.run()).ok_or_else(not_found)?;
+        plan::check_fence(guard, kept.fence()).map_err(|loss| plan::not_to_remove(guard, loss))?;
         state.changes += 1;
-        let removed = state.runs.remove(guard.run());
-        let removed = removed.ok_or_else(|| RemoveError::NotFound { run: guard.run().to_owned() })?;
+        let removed = state.runs.remove(guard.run()).ok_or_else(not_found)?;
         let mut freed = Freed::default();
         removed.namespaces.values().for_each(|namespace| freed += namespace.freed());
         Ok(freed)
@@ -575,6 +594,7 @@ impl Upkeep for MemoryStore {
         let mut state = self.lock();
         state.changes += 1;
         let kept = state.runs.get_mut(run).ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })?;
+        plan::check_fence(guard, kept.fence()).map_err(|loss| plan::not_to_remove(guard, loss))?;
         let missing = || RemoveError::NoCheckpoint {
             run: run.to_owned(),
             namespace: namespace.to_owned(),
@@ -651,15 +671,17 @@ fn has_expired(entry: &SignedCacheEntry, by: Option<Timestamp>) -> bool {
     by.is_none_or(|at| entry.expires <= at)
 }
 
-/// Gives the run back.
+/// Gives the run back, unless somebody else has taken it up since.
 struct Held {
     store: MemoryStore,
     run: String,
+    epoch: u64,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(run) = self.store.lock().runs.get_mut(&self.run) {
+        let mut state = self.store.lock();
+        if let Some(run) = state.runs.get_mut(&self.run).filter(|run| run.epoch == Some(self.epoch)) {
             run.owner = None;
         }
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use graph_core::record::{RecordKind, SignedRecord};
 
 use crate::bounds::{self, LARGEST_NAME, LARGEST_READ, LARGEST_TEXT, Page};
-use crate::error::{CommitError, CreateRunError, ImportError, SnapshotError};
+use crate::error::{CommitError, CreateRunError, ImportError, Loss, RemoveError, SnapshotError};
 use crate::names;
 use crate::run::{Change, NewRun, RunRow, RunUpdate};
-use crate::store::Numbered;
+use crate::store::{Fence, Numbered, RunGuard};
 
 /// The largest number that every store can keep.
 pub(crate) const LARGEST: u64 = i64::MAX as u64;
@@ -146,6 +146,33 @@ fn work_out<'a>(
         }
     }
     Ok(plans)
+}
+
+/// Whether what a guard builds on is what there is: `found` is the fence of the run, `None` where nobody has taken it up since it
+/// was made.
+pub(crate) fn check_fence(guard: &RunGuard, found: Option<Fence>) -> Result<(), Loss> {
+    let named = guard.fence();
+    match found {
+        None => Err(Loss::Removed),
+        Some(found) if found.epoch != named.epoch => Err(Loss::TakenUp),
+        Some(found) if found.head != named.head => Err(Loss::Moved),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The refusal of a commit under a guard that has lost its run.
+pub(crate) fn lost(guard: &RunGuard, loss: Loss) -> CommitError {
+    CommitError::Lost { run: guard.run().to_owned(), loss }
+}
+
+/// The same of a removal.
+pub(crate) fn not_to_remove(guard: &RunGuard, loss: Loss) -> RemoveError {
+    RemoveError::Lost { run: guard.run().to_owned(), loss }
+}
+
+/// Whether a record is a checkpoint of the run itself, and not of a child run.
+pub(crate) fn is_own_checkpoint(kind: RecordKind, namespace: &str) -> bool {
+    kind == RecordKind::Checkpoint && namespace.is_empty()
 }
 
 /// How many entries a batch adds to the run's history.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use graph_core::digest::Digest;
 use graph_core::record::{ChannelValue, RecordKind, SignedCacheEntry, SignedRecord};
@@ -25,12 +25,19 @@ const PAGE: usize = 256;
 /// Per run and namespace a store keeps a line of checkpoints in strictly rising sequence, and **pending** records: what
 /// tasks, answers and the status have come to since the newest checkpoint. A checkpoint makes every pending record
 /// before it void.
+///
+/// Whoever writes to a run has taken it up ([`Self::acquire`]), and names with everything that it writes the run's **epoch**
+/// and **head** ([`Fence`]): what a former holder writes is refused, whatever has become of locks and leases. A store of several
+/// machines needs no more than this comparison, in the transaction of each write.
 pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// Adds a run with the texts it is pinned to, in one transaction. It is durable on return if the run's durability
     /// is `sync`.
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError>;
 
     /// Writes a batch of records and the change of the run's row, all or nothing, in one transaction.
+    ///
+    /// A guard whose [`Fence`] is not that of the run is refused with [`CommitError::Lost`], before anything else is looked at. Once
+    /// the batch is written, its last record is the head, for the run and for the guard ([`RunGuard::advance`]).
     ///
     /// Records are taken in order. A checkpoint needs a higher sequence than the newest one of its namespace and voids
     /// the pending records there; any other record must be under the newest checkpoint, and replaces the one of the
@@ -39,7 +46,7 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// changes only the run's row, and an update that names nothing leaves that as it is, its time included.
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
@@ -186,11 +193,12 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// What was said about the newest removal of checkpoints of a namespace; `None` if there was none.
     fn pruning(&self, run: &str, namespace: &str) -> Result<Option<String>, ReadError>;
 
-    /// The file that is locked while somebody holds a run, where there is one.
-    fn lock_file(&self, run: &str) -> Option<PathBuf>;
-
-    /// Takes a run for this process: until the guard is dropped, or the process ends in whatever way, nobody else gets
-    /// it.
+    /// Takes a run up for this process, to begin it or to go on with it: until the guard is dropped, or the process ends in
+    /// whatever way, nobody else gets it.
+    ///
+    /// The run gets an epoch that is higher than any that a run of this id has had in the store, also before it was removed and
+    /// made anew. It outlives every process that can have an earlier one: from now on their guards are refused. A run that is
+    /// only read is not taken up.
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError>;
 
     /// Who holds a run at this moment, whatever the run's row says. A run that is `running` and held by nobody was cut
@@ -212,7 +220,8 @@ pub trait Upkeep: CheckpointStore {
         prunings: &[(String, String)],
     ) -> Result<(), ImportError>;
 
-    /// Removes a run with everything that belongs to it alone. Texts that other runs may share stay, and so do the results
+    /// Removes a run with everything that belongs to it alone. A guard that has lost the run is refused, as by
+    /// [`CheckpointStore::commit`]. Texts that other runs may share stay, and so do the results
     /// that it has left for them.
     fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError>;
 
@@ -229,7 +238,8 @@ pub trait Upkeep: CheckpointStore {
         guards.iter().map(|guard| self.remove_run(guard)).collect()
     }
 
-    /// Removes the checkpoints of a namespace before one of them, in one transaction with the note that says so.
+    /// Removes the checkpoints of a namespace before one of them, in one transaction with the note that says so. The run's epoch
+    /// and head stay. A guard that has lost the run is refused, as by [`CheckpointStore::commit`].
     fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError>;
 
     /// What the results that have expired by then take up; without a time, all of them.
@@ -321,7 +331,8 @@ pub struct Wanted<'a> {
     pub version: u64,
 }
 
-/// A process that holds a run. It is for people to read: what keeps others out is the lock.
+/// A process that holds a run. It is for people to read: what keeps others out is the lock, and what keeps a former holder from
+/// writing is the [`Fence`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The process id.
@@ -349,22 +360,46 @@ pub enum Holder {
     Unknown,
 }
 
-/// Holds a run until it is dropped.
+/// What whoever writes to a run builds on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// The number of the taking up: each has a higher one.
+    pub epoch: u64,
+    /// The digest of the last record of the run's last commit. Of a run that was imported, or written by a version of this
+    /// program that kept no heads, it is that of the newest checkpoint of the run itself; `None` where there is no record.
+    pub head: Option<Digest>,
+}
+
+/// Holds a run until it is dropped, and says what this holder's writes build on.
 #[must_use = "the run is released as soon as the guard is dropped"]
 pub struct RunGuard {
     run: String,
+    fence: Mutex<Fence>,
     abandoned: Option<Owner>,
     _held: Box<dyn Send + Sync>,
 }
 
 impl RunGuard {
-    pub(crate) fn new(run: &str, abandoned: Option<Owner>, held: impl Send + Sync + 'static) -> Self {
-        Self { run: run.to_owned(), abandoned, _held: Box::new(held) }
+    /// A guard of a run that a store has raised to an epoch. `held` gives the run back when it is dropped.
+    pub fn new(run: &str, fence: Fence, abandoned: Option<Owner>, held: impl Send + Sync + 'static) -> Self {
+        Self { run: run.to_owned(), fence: Mutex::new(fence), abandoned, _held: Box::new(held) }
     }
 
     /// The run that is held.
     pub fn run(&self) -> &str {
         &self.run
+    }
+
+    /// What the next write builds on.
+    pub fn fence(&self) -> Fence {
+        *self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Called by the store that has written a batch: its last record is the head from now on.
+    pub fn advance(&self, batch: &[SignedRecord]) {
+        if let Some(last) = batch.last() {
+            self.fence.lock().unwrap_or_else(PoisonError::into_inner).head = Some(last.digest);
+        }
     }
 
     /// Who had the run before and ended without giving it back.
@@ -377,6 +412,7 @@ impl fmt::Debug for RunGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunGuard")
             .field("run", &self.run)
+            .field("fence", &self.fence())
             .field("abandoned", &self.abandoned)
             .finish_non_exhaustive()
     }

@@ -287,7 +287,7 @@ mod tests {
         // A later one is refused before anything of it is read or written.
         fs::write(files.join("format"), "graph-host/files 3\n").unwrap();
         assert_eq!(Format::Files.look(&files).unwrap(), Found::Version(3));
-        let newer = StorageError::Newer { file: files.clone(), found: 3, supported: 2 };
+        let newer = StorageError::Newer { location: files.display().to_string(), found: 3, supported: 2 };
         assert_eq!(newer.code(), graph_core::record::ErrorCode::Integrity);
         let store = FileStore::at(&files);
         assert_eq!(store.run("r").unwrap_err().to_string(), newer.to_string());

@@ -167,7 +167,9 @@ async fn run(graph: Arc<Graph>, node: &PreparedNode, name: &str, is_brief: bool)
     let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
     store.create_run(&NewRun { snapshots: Vec::new(), ..sample::run(name) })?;
     let setup = setup(&graph, name)?;
+    let guard = Arc::new(store.acquire(name, &sample::owner(1))?);
     let parts = Parts {
+        guard,
         executor: Arc::new(Executor { node: node.clone(), bare: None, is_brief }),
         store,
         writing: Writing::Inline,
@@ -175,7 +177,7 @@ async fn run(graph: Arc<Graph>, node: &PreparedNode, name: &str, is_brief: bool)
         clock: Arc::new(SystemClock),
         durability: setup.durability,
     };
-    let mut driver = Driver::new(RunTree::new(graph, setup), name, parts)?;
+    let mut driver = Driver::new(RunTree::new(graph, setup), parts)?;
     let start = Instant::now();
     let status = driver.drive(Event::Started, &mut ()).await?;
     let took = start.elapsed();

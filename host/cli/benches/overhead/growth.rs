@@ -98,16 +98,18 @@ async fn run(
     let mut setup = setup(&graph, name)?;
     setup.initial_state = state;
     store.create_run(&NewRun { snapshots: Vec::new(), ..sample::run(name) })?;
+    let guard = Arc::new(store.acquire(name, &sample::owner(1))?);
     let stopwatch = Arc::new(Stopwatch::default());
     let parts = Parts {
         executor: Arc::clone(&stopwatch) as Arc<dyn TaskExecutor>,
         store,
+        guard,
         writing,
         key: SigningKey::from_seed(&[7; 32]),
         clock: Arc::new(SystemClock),
         durability: setup.durability,
     };
-    let mut driver = Driver::new(RunTree::new(graph, setup), name, parts)?;
+    let mut driver = Driver::new(RunTree::new(graph, setup), parts)?;
     let status = driver.drive(Event::Started, &mut ()).await?;
     ensure!(status.is_end(), "{status}: {:?}", driver.summary().error);
     Ok(stopwatch)

@@ -26,7 +26,7 @@ pub enum Exit {
     Integrity = 8,
     /// There is no such run, item, file, key or code.
     NotFound = 9,
-    /// The store cannot be read or written, or another process holds the run.
+    /// The store cannot be read or written, or another process holds the run or has taken it over.
     Storage = 10,
     /// What was waited for has not come in time.
     TimedOut = 124,

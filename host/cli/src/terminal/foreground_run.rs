@@ -47,7 +47,12 @@ impl Session {
         }
         let stops = Stops::listen(self.driver.control(), &self.run, self.output, self.thread.clone())?;
         let summary = self.drive(first, &stops).await;
-        stops.finish(summary.as_ref().is_ok_and(|summary| summary.status.is_end()));
+        if self.driver.is_lost() {
+            // What others have asked for is meant for whoever has the run now.
+            drop(stops);
+        } else {
+            stops.finish(summary.as_ref().is_ok_and(|summary| summary.status.is_end()));
+        }
         let summary = summary?;
         self.observers.stopped(summary.status);
         Ok(summary)

@@ -1,12 +1,13 @@
 //! The stores of a project: a database, and a folder of files. A run lies in the one that it was begun in.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::time::Timestamp;
 use graph_store::{
-    CheckpointStore, FileStore, Listed, MemoryStore, ResolveError, RunFilter, RunRow, StorageError,
+    CheckpointStore, FileStore, Listed, MemoryStore, ResolveError, RunFilter, RunRow, SqliteStore,
+    StorageError,
 };
 
 use crate::error::{Error, Result};
@@ -50,6 +51,15 @@ pub fn open(project: &Path, kind: StoreKind, host: &Host) -> Result<Arc<dyn Chec
             }));
             Arc::new(store)
         }
+    })
+}
+
+/// The file that a process on this machine has open while it holds a run of a store; none where only this process can hold one.
+pub fn lock_file(project: &Path, kind: StoreKind, run: &str) -> Result<Option<PathBuf>> {
+    Ok(match kind {
+        StoreKind::Sqlite => Some(SqliteStore::lock_file(&state::database(project)?, run)),
+        StoreKind::File => FileStore::at(&state::files(project)?).lock_file(run),
+        StoreKind::Memory => None,
     })
 }
 

@@ -100,18 +100,16 @@ pub struct Assembled {
 pub struct Ready {
     /// Its id.
     pub run: String,
-    /// Drives it.
+    /// Drives it, and keeps others away from it.
     pub driver: Driver,
-    /// Keeps others away from it.
-    pub guard: RunGuard,
 }
 
 impl Assembled {
     /// Hands the run to a driver.
     pub fn ready(self, environment: &Environment) -> Result<Ready> {
         let Self { run, setup, walker, guard } = self;
-        let driver = environment.driver(walker, &run, setup.durability)?;
-        Ok(Ready { run, driver, guard })
+        let driver = environment.driver(walker, guard, setup.durability)?;
+        Ok(Ready { run, driver })
     }
 }
 
@@ -121,9 +119,10 @@ impl Environment {
         Ok(self.store.acquire(run, &restore::this_process())?)
     }
 
-    fn driver(&self, walker: RunTree, run: &str, durability: Durability) -> Result<Driver> {
+    fn driver(&self, walker: RunTree, guard: RunGuard, durability: Durability) -> Result<Driver> {
         let Self { store, executor, clock, key, writing } = self.clone();
-        Driver::new(walker, run, Parts { executor, store, writing, key, clock, durability }).map_err(
+        let guard = Arc::new(guard);
+        Driver::new(walker, Parts { executor, store, guard, writing, key, clock, durability }).map_err(
             |error| Error::storage(format!("the thread that writes to the store cannot be started: {error}")),
         )
     }

@@ -2,7 +2,7 @@
 
 use graph_core::record::{RecordKind, SignedRecord};
 
-use super::sample::{Fresh, checkpoint, commit, status, task, update, whole, with_run, within};
+use super::sample::{Fresh, checkpoint, commit, status, take_up, task, update, whole, with_run, within};
 use crate::error::CommitError;
 use crate::store::{CheckpointStore, Synchronous};
 
@@ -80,7 +80,7 @@ pub fn only_history_has_entries(fresh: Fresh<'_>) {
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![])]);
     let odd = SignedRecord { events: 1, ..task("r", 0, "t", "x") };
-    let refused = store.commit("r", &[odd], &update(1), Synchronous::Normal).unwrap_err();
+    let refused = store.commit(&take_up(&*store, "r"), &[odd], &update(1), Synchronous::Normal).unwrap_err();
     assert!(matches!(refused, CommitError::Unfit { .. }), "{refused}");
     assert_eq!(store.history_length("r").unwrap(), 1);
 }

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use super::sample::{Fresh, commit, owner, run, with_run};
+use super::sample::{Fresh, owner, run, with_run, write};
 use crate::error::{AcquireError, ReadError};
 use crate::store::{CheckpointStore, Holder};
 
@@ -38,7 +38,7 @@ pub fn a_dropped_guard_gives_the_run_back(fresh: Fresh<'_>) {
         let guard = taker.acquire("r", &owner(pid)).unwrap();
         assert_eq!(guard.abandoned(), None);
         assert_eq!(other.holder("r").unwrap(), Holder::Known(owner(pid)));
-        commit(&**taker, "r", &[]);
+        write(&**taker, &guard, &[]);
         drop(guard);
     }
     // A guard outlives the handle that gave it.

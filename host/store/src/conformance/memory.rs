@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::Subject;
-use super::sample::{checkpoint, commit, run, segment, whole};
+use super::sample::{checkpoint, run, segment, take_up, whole, write};
 
 /// So much more memory a longer history may take, in bytes.
 pub const SLACK: u64 = 12 << 20;
@@ -56,11 +56,12 @@ pub fn writing(subject: &dyn Subject, steps: u64) -> u64 {
     let line = format!("[\"{}\"]", "x".repeat(1_000));
     let store = subject.open();
     store.create_run(&run("r")).unwrap();
+    let guard = take_up(&*store, "r");
     peak_of(|| {
         for sequence in 0..steps {
             let log = if sequence == 0 { whole("log", 0, "[]") } else { segment("log", sequence, &line) };
             let values = vec![log, whole("count", sequence, &sequence.to_string())];
-            commit(&*store, "r", &[checkpoint("r", sequence, values)]);
+            write(&*store, &guard, &[checkpoint("r", sequence, values)]);
         }
     })
 }

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::sample::{
-    Fresh, answers, checkpoint, everything, hook, run, segment, status, task, update, whole, within,
+    Fresh, answers, checkpoint, everything, hook, late, run, segment, status, take_up, task, update, whole,
+    within,
 };
 use crate::memory::MemoryStore;
 use crate::run::{Change, RunUpdate};
@@ -33,6 +34,8 @@ struct Step {
     batch: Vec<Draft>,
     update: RunUpdate,
     other_handle: bool,
+    /// The run is given back and taken up again before.
+    taken_up: bool,
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
@@ -70,8 +73,9 @@ fn change() -> impl Strategy<Value = RunUpdate> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    (0..RUNS.len(), vec(draft(), 0..8), change(), any::<bool>())
-        .prop_map(|(run, batch, update, other_handle)| Step { run, batch, update, other_handle })
+    (0..RUNS.len(), vec(draft(), 0..8), change(), any::<bool>(), any::<bool>()).prop_map(
+        |(run, batch, update, other_handle, taken_up)| Step { run, batch, update, other_handle, taken_up },
+    )
 }
 
 /// Makes records of drafts, given what the run's namespaces have come to.
@@ -140,12 +144,26 @@ pub fn random_batches_agree_with_the_memory_store(fresh: Fresh<'_>) {
             handles[0].create_run(&run(id)).unwrap();
             model.create_run(&run(id)).unwrap();
         }
+        let mut guards = RUNS.map(|id| Some([take_up(&*handles[0], id), take_up(&model, id)]));
         for step in steps {
             let (id, store) = (RUNS[step.run], &*handles[usize::from(step.other_handle)]);
             let batch = records(&model, id, &step.batch);
-            let expected = model.commit(id, &batch, &step.update, Synchronous::Normal);
-            let result = store.commit(id, &batch, &step.update, Synchronous::Normal);
+            let mut former = None;
+            if step.taken_up {
+                former = guards[step.run].take().map(|guards| guards.map(|guard| guard.fence()));
+                guards[step.run] = Some([take_up(store, id), take_up(&model, id)]);
+            }
+            if let Some([fence, of_model]) = former {
+                let refused = store.commit(&late(id, fence), &batch, &step.update, Synchronous::Normal);
+                let expected = model.commit(&late(id, of_model), &batch, &step.update, Synchronous::Normal);
+                prop_assert_eq!(refused, expected);
+            }
+            let Some([guard, of_model]) = &guards[step.run] else { continue };
+            prop_assert_eq!(guard.fence().head, of_model.fence().head);
+            let expected = model.commit(of_model, &batch, &step.update, Synchronous::Normal);
+            let result = store.commit(guard, &batch, &step.update, Synchronous::Normal);
             prop_assert_eq!(result, expected);
+            prop_assert_eq!(guard.fence().head, of_model.fence().head);
             prop_assert_eq!(everything(store, id, &NAMESPACES), everything(&model, id, &NAMESPACES));
         }
         for id in RUNS {

@@ -5,9 +5,9 @@ use graph_core::record::{CacheEntry, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
-use super::sample::{checkpoint, commit, run};
+use super::sample::{checkpoint, commit, late, run, take_up};
 use super::{Subject, UpkeepSubject};
-use crate::store::CheckpointStore;
+use crate::store::{CheckpointStore, Fence};
 use crate::upkeep::Freed;
 
 fn key(name: &str) -> Digest {
@@ -79,9 +79,14 @@ pub fn a_refused_batch_leaves_no_results(fresh: &dyn Fn() -> Box<dyn Subject>) {
     commit(&*store, "r", &[with(4, vec![])]);
     let refused = [with(3, vec![result("a", "1.0", 10)])];
     let update = crate::run::RunUpdate::default();
-    store.commit("r", &refused, &update, crate::store::Synchronous::Full).unwrap_err();
+    let guard = take_up(&*store, "r");
+    store.commit(&guard, &refused, &update, crate::store::Synchronous::Full).unwrap_err();
     let elsewhere = [with(5, vec![result("a", "1.0", 10)])];
-    store.commit("none", &elsewhere, &update, crate::store::Synchronous::Full).unwrap_err();
+    let none = late("none", guard.fence());
+    store.commit(&none, &elsewhere, &update, crate::store::Synchronous::Full).unwrap_err();
+    // A former holder leaves none either.
+    let stale = Fence { epoch: guard.fence().epoch - 1, ..guard.fence() };
+    store.commit(&late("r", stale), &elsewhere, &update, crate::store::Synchronous::Full).unwrap_err();
     assert_eq!(all(&*store, "a"), []);
 }
 

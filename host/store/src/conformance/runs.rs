@@ -73,18 +73,19 @@ pub fn ids_that_name_no_run_are_refused(fresh: Fresh<'_>) {
     }
     assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
     store.create_run(&run("r")).unwrap();
+    let guard = sample::take_up(&*store, "r");
     for bad in ["a\u{1b}[2J", "a\nb", "\u{202e}a"] {
         let records = [
             sample::within(bad, sample::checkpoint("r", 0, vec![])),
             sample::checkpoint("r", 0, vec![sample::whole(bad, 0, "1")]),
         ];
         for record in records {
-            let refused = store.commit("r", &[record], &RunUpdate::default(), Synchronous::Normal);
+            let refused = store.commit(&guard, &[record], &RunUpdate::default(), Synchronous::Normal);
             assert!(matches!(refused, Err(CommitError::Unfit { .. })), "{refused:?}");
         }
     }
     let onwards = RunUpdate { continuation_id: Change::Set("../r".to_owned()), ..RunUpdate::default() };
-    let refused = store.commit("r", &[], &onwards, Synchronous::Normal);
+    let refused = store.commit(&guard, &[], &onwards, Synchronous::Normal);
     assert!(matches!(refused, Err(CommitError::Name(_))), "{refused:?}");
 }
 
@@ -142,7 +143,8 @@ pub fn listed_rows_have_no_texts(fresh: Fresh<'_>) {
     assert_eq!(subject.open().listed_run("nobody").unwrap(), None);
     // What they are is still known once something else of the row has changed.
     let store = subject.open();
-    store.commit("full", &[], &update(9_000), Synchronous::Normal).unwrap();
+    let guard = sample::take_up(&*store, "full");
+    store.commit(&guard, &[], &update(9_000), Synchronous::Normal).unwrap();
     let changed = subject.open().run("full").unwrap().unwrap();
     assert_eq!((changed.result, changed.error), (full.row.result, full.row.error));
 }
@@ -152,9 +154,10 @@ pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
     let store = subject.open();
     store.create_run(&full_run("r")).unwrap();
     store.create_run(&run("bystander")).unwrap();
+    let guard = sample::take_up(&*store, "r");
     let mut expected = full_run("r").row;
     let mut check = |update: &RunUpdate, change: &dyn Fn(&mut RunRow)| {
-        store.commit("r", &[], update, Synchronous::Normal).unwrap();
+        store.commit(&guard, &[], update, Synchronous::Normal).unwrap();
         let before = expected.clone();
         change(&mut expected);
         if expected != before {
@@ -213,12 +216,13 @@ pub fn numbers_that_do_not_fit_are_refused(fresh: Fresh<'_>) {
     assert_eq!(store.run("large").unwrap(), None);
 
     store.create_run(&run("r")).unwrap();
+    let guard = sample::take_up(&*store, "r");
     let change = RunUpdate { step: Some(1 << 63), ..update(9) };
     let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "step", number: 1 << 63 };
-    assert_eq!(store.commit("r", &[], &change, Synchronous::Full), Err(refused));
+    assert_eq!(store.commit(&guard, &[], &change, Synchronous::Full), Err(refused));
     let record = sample::checkpoint("r", u64::MAX, vec![]);
     let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "sequence", number: u64::MAX };
-    assert_eq!(store.commit("r", &[record], &update(9), Synchronous::Full), Err(refused));
+    assert_eq!(store.commit(&guard, &[record], &update(9), Synchronous::Full), Err(refused));
     assert_eq!(store.run("r").unwrap(), Some(run("r").row));
 }
 

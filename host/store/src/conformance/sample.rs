@@ -10,7 +10,7 @@ use graph_core::trust::{KeyId, Signature, SigningKey};
 
 use super::Subject;
 use crate::run::{NewRun, RunRow, RunUpdate, Snapshot};
-use crate::store::{CheckpointStore, Owner, Synchronous};
+use crate::store::{CheckpointStore, Fence, Owner, RunGuard, Synchronous};
 
 /// What makes a fresh place.
 pub type Fresh<'a> = &'a dyn Fn() -> Box<dyn Subject>;
@@ -160,9 +160,24 @@ pub fn owner(pid: u32) -> Owner {
     Owner { pid, host: "here".to_owned(), since: Timestamp(u64::from(pid)) }
 }
 
-/// Commits what must be accepted.
+/// Takes a run up that nobody holds.
+pub fn take_up(store: &dyn CheckpointStore, run: &str) -> RunGuard {
+    store.acquire(run, &owner(99)).unwrap()
+}
+
+/// A guard that names a fence and holds nothing, as a former holder has one that does not know yet.
+pub fn late(run: &str, fence: Fence) -> RunGuard {
+    RunGuard::new(run, fence, None, ())
+}
+
+/// Commits what must be accepted, under a guard.
+pub fn write(store: &dyn CheckpointStore, guard: &RunGuard, batch: &[SignedRecord]) {
+    store.commit(guard, batch, &update(3_000), Synchronous::Normal).unwrap();
+}
+
+/// Takes up a run that nobody holds, commits what must be accepted, and gives the run back.
 pub fn commit(store: &dyn CheckpointStore, run: &str, batch: &[SignedRecord]) {
-    store.commit(run, batch, &update(3_000), Synchronous::Normal).unwrap();
+    write(store, &take_up(store, run), batch);
 }
 
 /// A store with the run `r`.

@@ -4,8 +4,8 @@ use graph_core::record::RecordKind;
 
 use super::UpkeepSubject;
 use super::sample::{
-    checkpoint, commit, digest, everything, full_run, owner, run, segment, snapshot, status, task, whole,
-    within,
+    checkpoint, commit, digest, everything, full_run, owner, run, segment, snapshot, status, take_up, task,
+    whole, within, write,
 };
 
 use crate::error::{AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError};
@@ -101,7 +101,7 @@ pub fn a_cut_history_keeps_what_the_rest_needs(fresh: FreshUpkeep<'_>) {
     assert_eq!((other.run("r").unwrap(), other.pending("r", "").unwrap()), (row, pending));
     assert_eq!(other.checkpoints("r", "child", None, 10).unwrap(), child);
     // It goes on from there, and can be cut again.
-    commit(&*store, "r", &[checkpoint("r", 4, vec![segment("log", 4, "[4]")])]);
+    write(&*store, &guard, &[checkpoint("r", 4, vec![segment("log", 4, "[4]")])]);
     let channels = [wanted("log", 0, 4), wanted("once", 0, 0), wanted("text", 2, 2)];
     store.prune(&guard, "", &Cut { first: 4, channels: &channels, note: "again" }).unwrap();
     assert_eq!(store.checkpoints("r", "", None, 10).unwrap().len(), 1);
@@ -215,13 +215,14 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
 pub fn a_long_run_is_taken_over_piece_by_piece(fresh: FreshUpkeep<'_>) {
     let subject = fresh();
     let store = filled_place(&*subject);
+    let guard = take_up(&*store, "r");
     for sequence in 0..3_000 {
         let log = if sequence == 0 { whole("log", 0, "[]") } else { segment("log", sequence, "[1]") };
         let mut batch = vec![checkpoint("r", sequence, vec![log])];
         if sequence % 500 == 0 {
             batch.extend([task("r", sequence, "t", "x"), status("r", sequence, "paused")]);
         }
-        commit(&*store, "r", &batch);
+        write(&*store, &guard, &batch);
     }
     let mut records = store.history("r", 0, 10_000).unwrap();
     while let Some(last) = records.last() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::log::fault;
 use super::store::write_atomic;
-use crate::error::StorageError;
+use crate::error::{StorageError, location};
 use crate::regular;
 
 /// The version that this program writes. In stores of version 1 each record has a signature of its own; from version 2 on
@@ -31,7 +31,7 @@ pub(crate) fn version(folder: &Path) -> Result<u64, StorageError> {
     let text = String::from_utf8_lossy(&bytes);
     let version = text.trim_end().strip_prefix(HEAD).and_then(|version| version.parse().ok());
     version.filter(|version| *version > 0).ok_or_else(|| StorageError::Corrupt {
-        file: path,
+        location: location(&path),
         reason: format!("it is not `{}` and a number", HEAD.trim_end()),
         readable: format!("a store of version {VERSION} can be read without the file"),
     })
@@ -41,7 +41,7 @@ pub(crate) fn version(folder: &Path) -> Result<u64, StorageError> {
 pub(super) fn check(folder: &Path) -> Result<(), StorageError> {
     match version(folder)? {
         found if found > VERSION => {
-            Err(StorageError::Newer { file: folder.to_owned(), found, supported: VERSION })
+            Err(StorageError::Newer { location: location(folder), found, supported: VERSION })
         }
         _ => Ok(()),
     }

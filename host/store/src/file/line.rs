@@ -38,6 +38,19 @@ pub(super) struct Line<'a> {
     /// What is said about removed checkpoints, by namespace, in the first line.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) prunings: &'a [(String, String)],
+    /// The run's epoch from then on: in the first line, and in that of whoever takes the run up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) epoch: Option<u64>,
+    /// The digest of the last record of the last commit, in the first line of a log that was written anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) head: Option<Digest>,
+}
+
+impl<'a> Line<'a> {
+    /// A line with nothing but the row.
+    pub(super) const fn of(row: &'a RunRow) -> Self {
+        Self { row, records: Vec::new(), generation: 0, prunings: &[], epoch: None, head: None }
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
@@ -318,6 +331,10 @@ pub(super) struct Outline {
     pub(super) generation: u64,
     #[serde(default)]
     pub(super) prunings: Vec<(String, String)>,
+    #[serde(default)]
+    pub(super) epoch: Option<u64>,
+    #[serde(default)]
+    pub(super) head: Option<Digest>,
 }
 
 impl Outline {
@@ -380,6 +397,7 @@ pub(super) struct EntryOutline {
     pub(super) sequence: u64,
     pub(super) step: u64,
     pub(super) task: String,
+    pub(super) digest: Digest,
     pub(super) events: u64,
     #[serde(default)]
     pub(super) before: Option<u64>,

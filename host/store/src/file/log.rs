@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
 use super::index::{Index, Place, Taken};
-use super::line::{self, DIGITS, Entry, Found, LONGEST, Line, NotWritten, Text};
+use super::line::{self, DIGITS, Entry, EntryOutline, Found, LONGEST, Line, NotWritten, Outline, Text};
 use super::store::write_atomic_with;
 use crate::bounds::{self, LARGEST_READ, Page};
-use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
+use crate::error::{CommitError, ImportError, Loss, ReadError, RemoveError, StorageError, location};
 use crate::plan;
 use crate::regular;
 use crate::run::{RunRow, RunUpdate};
-use crate::store::{At, Numbered, Synchronous, Wanted};
+use crate::store::{At, Fence, Numbered, RunGuard, Synchronous, Wanted};
 use crate::upkeep::{Cut, Freed};
 
 /// A checkpoint without its values.
@@ -36,11 +36,17 @@ pub(super) struct Log {
     /// The line that brings the row with its texts, where it has any.
     texts: Option<u64>,
     prunings: Vec<(String, String)>,
+    /// The epoch and the digest of the last record of the last commit.
+    fence: Fence,
+    /// Whether somebody has taken the run up since it was made.
+    taken_up: bool,
     /// Where the next line begins.
     end: u64,
     /// The digest of the first line, as text: it changes when the log is written anew.
     first: Vec<u8>,
     generation: u64,
+    /// Whether the first line has said what the head is.
+    has_head: bool,
     /// What is wrong with that line, if something is.
     pub(super) damage: Option<StorageError>,
 }
@@ -53,13 +59,13 @@ pub(super) struct OpenLog<'l> {
 
 /// What a system error means for a store.
 pub(super) fn fault(file: &Path, error: &io::Error) -> StorageError {
-    let file = file.to_owned();
+    let location = location(file);
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StorageError::Full { file },
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StorageError::Full { location },
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            StorageError::NotWritable { file, reason: error.to_string() }
+            StorageError::NotWritable { location, reason: error.to_string() }
         }
-        _ => StorageError::Io { file, reason: error.to_string() },
+        _ => StorageError::Io { location, reason: error.to_string() },
     }
 }
 
@@ -73,8 +79,14 @@ fn too_long(reason: NotWritten) -> io::Error {
 
 impl Log {
     /// Writes the first line of a new run into its folder.
-    pub(super) fn create(folder: &Path, row: &RunRow, synchronous: Synchronous) -> Result<(), StorageError> {
-        Self::begin(&folder.join(NAME), row, 0, &[], synchronous, |_, end| Ok(end))
+    pub(super) fn create(
+        folder: &Path,
+        row: &RunRow,
+        epoch: u64,
+        synchronous: Synchronous,
+    ) -> Result<(), StorageError> {
+        let line = Line { epoch: begun_at(epoch), ..Line::of(row) };
+        Self::begin(&folder.join(NAME), &line, synchronous, |_, end| Ok(end))
     }
 
     /// Writes the log of a run that comes from elsewhere.
@@ -83,10 +95,12 @@ impl Log {
         row: &RunRow,
         records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
         prunings: &[(String, String)],
+        epoch: u64,
     ) -> Result<(), ImportError> {
         let path = folder.join(NAME);
         let mut refused = None;
-        let begun = Self::begin(&path, row, 1, prunings, Synchronous::Full, |file, mut end| {
+        let line = Line { generation: 1, prunings, epoch: begun_at(epoch), ..Line::of(row) };
+        let begun = Self::begin(&path, &line, Synchronous::Full, |file, mut end| {
             let (listed, mut index) = (row.listed(), Index::default());
             let mut next = |end: u64| -> Result<Vec<Numbered>, ImportError> {
                 let page = plan::next_of_import(records)?;
@@ -116,15 +130,12 @@ impl Log {
 
     fn begin(
         path: &Path,
-        row: &RunRow,
-        generation: u64,
-        prunings: &[(String, String)],
+        line: &Line<'_>,
         synchronous: Synchronous,
         more: impl FnOnce(&mut File, u64) -> io::Result<u64>,
     ) -> Result<(), StorageError> {
         let write = || {
             let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-            let line = Line { row, records: Vec::new(), generation, prunings };
             let end = line.write(&mut file, 0).map_err(too_long)?;
             more(&mut file, end)?;
             if synchronous == Synchronous::Full { file.sync_all() } else { Ok(()) }
@@ -141,11 +152,19 @@ impl Log {
             row: None,
             texts: None,
             prunings: Vec::new(),
+            fence: Fence { epoch: 0, head: None },
+            taken_up: false,
             end: 0,
             first: Vec::new(),
             generation: 0,
+            has_head: false,
             damage: None,
         }
+    }
+
+    /// Whether its file is still there: the run may have been removed since.
+    pub(super) fn is_there(&self) -> bool {
+        self.file.symlink_metadata().is_ok()
     }
 
     /// Opens the log, and reads what has been added since.
@@ -197,7 +216,7 @@ impl Log {
             return Err(format!("a line is of run {}", line.row.row.run_id));
         }
         let is_first = self.end == 0;
-        if !is_first && (line.generation > 0 || !line.prunings.is_empty()) {
+        if !is_first && (line.generation > 0 || !line.prunings.is_empty() || line.head.is_some()) {
             return Err("a later line is written as the first one".to_owned());
         }
         for (place, entry) in line.records.iter().enumerate() {
@@ -208,11 +227,13 @@ impl Log {
                 .take(run, Taken::from(entry), channels, (self.end, place), before)
                 .map_err(|error| error.to_string())?;
         }
+        let is_copied = line.records.first().is_some_and(|entry| entry.before.is_some());
+        self.take_fence(&line, is_first, is_copied)?;
         if is_first {
             (self.generation, self.prunings) = (line.generation, line.prunings);
         }
-        // The lines of a run that comes from elsewhere repeat the row without its texts.
-        let goes_on = line.records.first().is_some_and(|entry| entry.before.is_some());
+        // The lines of a run that comes from elsewhere, and of whoever takes it up, repeat the row without its texts.
+        let goes_on = is_copied || (!is_first && line.epoch.is_some());
         if line.row.has_texts {
             self.texts = Some(self.end);
         } else if !goes_on {
@@ -220,6 +241,73 @@ impl Log {
         }
         self.row = Some(line.row.row);
         Ok(())
+    }
+
+    /// What a line means for the fence. One that brings its records from elsewhere, in an order of its own, has the run's newest
+    /// checkpoint as its head, unless the first line says which record it is.
+    fn take_fence(&mut self, line: &Outline, is_first: bool, is_copied: bool) -> Result<(), String> {
+        if let Some(epoch) = line.epoch {
+            if !is_first && epoch <= self.fence.epoch {
+                return Err("a line has an epoch that does not rise".to_owned());
+            }
+            self.fence.epoch = epoch;
+            // Of a log that was written anew the first line has both.
+            self.taken_up = !is_first || line.head.is_some();
+        }
+        if is_first {
+            (self.fence.head, self.has_head) = (line.head, line.head.is_some());
+        }
+        let head = if is_copied {
+            let own = |entry: &&EntryOutline| plan::is_own_checkpoint(entry.kind, &entry.namespace);
+            line.records.iter().rev().find(own).filter(|_| !self.has_head)
+        } else {
+            line.records.last()
+        };
+        if let Some(head) = head {
+            self.fence.head = Some(head.digest);
+        }
+        Ok(())
+    }
+
+    /// What whoever writes has to build on; `None` where nobody has taken the run up since it was made.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.taken_up.then_some(self.fence)
+    }
+
+    /// The run's epoch, whether or not anybody has taken it up.
+    pub(super) const fn epoch(&self) -> u64 {
+        self.fence.epoch
+    }
+
+    /// Opens the log to add a line, and keeps others from it until the file is closed.
+    fn open_to_write(&mut self) -> Result<File, StorageError> {
+        let mut open = || {
+            regular::check_unshared(&self.file)?;
+            let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
+            file.lock()?;
+            self.read_on(&mut file)?;
+            Ok(file)
+        };
+        open().map_err(|error: io::Error| fault(&self.file, &error))
+    }
+
+    /// Raises the run's epoch, and gives its fence from then on. Of a damaged log the fence stays: nothing is added to it.
+    ///
+    /// It does not wait for the disk: a loss of power takes the newest lines alone, and ends every process on this machine that
+    /// can have an earlier epoch.
+    pub(super) fn take_up(&mut self) -> Result<Fence, StorageError> {
+        let mut file = self.open_to_write()?;
+        if self.damage.is_some() {
+            return Ok(self.fence);
+        }
+        let next = self.fence.epoch.checked_add(1).filter(|next| *next <= plan::LARGEST);
+        let epoch = next.ok_or_else(|| self.damaged("the epoch is as high as there is one"))?;
+        let Some(row) = &self.row else { return Ok(self.fence) };
+        let line = Line { epoch: Some(epoch), ..Line::of(row) };
+        self.end += write_line(&line, &mut file, self.end, Synchronous::Normal)
+            .map_err(|error| fault(&self.file, &too_long(error)))?;
+        (self.fence.epoch, self.taken_up) = (epoch, true);
+        Ok(self.fence)
     }
 
     fn damaged(&self, reason: &str) -> StorageError {
@@ -230,7 +318,7 @@ impl Log {
             None => format!("no checkpoint of run {} can be read", self.run),
         };
         StorageError::Corrupt {
-            file: self.file.clone(),
+            location: location(&self.file),
             reason: format!("at byte {}, {reason}", self.end),
             readable,
         }
@@ -239,27 +327,22 @@ impl Log {
     /// Adds a commit as one line. After an error what is known here is not to be used any more.
     pub(super) fn commit(
         &mut self,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
         before: impl FnOnce() -> Result<(), StorageError>,
     ) -> Result<(), CommitError> {
-        let mut open = || {
-            regular::check_unshared(&self.file)?;
-            let mut file = OpenOptions::new().read(true).write(true).open(&self.file)?;
-            file.lock()?;
-            self.read_on(&mut file)?;
-            Ok(file)
-        };
-        let mut file = open().map_err(|error: io::Error| fault(&self.file, &error))?;
+        let mut file = self.open_to_write()?;
         if let Some(damage) = &self.damage {
             return Err(damage.clone().into());
         }
-        let not_found = || CommitError::NotFound { run: self.run.clone() };
+        plan::check_fence(guard, self.fence()).map_err(|loss| plan::lost(guard, loss))?;
+        plan::check_update(&self.run, update)?;
         plan::plan(&self.run, batch, |namespace| Ok(self.index.head(namespace)))?;
         let mut row = match self.texts {
             Some(at) => text_at(&self.file, &mut file, at, Text::row)?,
-            None => self.row.clone().ok_or_else(not_found)?,
+            None => self.row.clone().ok_or_else(|| plan::lost(guard, Loss::Removed))?,
         };
         update.apply(&mut row);
         let end = self.end;
@@ -268,25 +351,8 @@ impl Log {
             self.index.take(&self.run, Taken::from(record), channels, (end, place), None)?;
         }
         before()?;
-        let line = Line {
-            row: &row,
-            records: batch.iter().map(Entry::from).collect(),
-            generation: 0,
-            prunings: &[],
-        };
-        let mut write = || -> Result<u64, NotWritten> {
-            // What another commit did not get to the end of.
-            file.set_len(end)?;
-            let written = line.write(&mut file, end).inspect_err(|_| {
-                // The line has no end without its last byte, so what is left of it means nothing.
-                let _ = file.set_len(end);
-            })?;
-            if synchronous == Synchronous::Full {
-                file.sync_data()?;
-            }
-            Ok(written)
-        };
-        match write() {
+        let line = Line { records: batch.iter().map(Entry::from).collect(), ..Line::of(&row) };
+        match write_line(&line, &mut file, end, synchronous) {
             Ok(length) => self.end += length,
             Err(NotWritten::Failed(error)) => return Err(fault(&self.file, &error).into()),
             Err(NotWritten::TooLong) => {
@@ -301,14 +367,40 @@ impl Log {
         }
         self.texts = (row.result.is_some() || row.error.is_some()).then_some(end);
         self.row = Some(row.listed());
+        guard.advance(batch);
+        self.fence = guard.fence();
         Ok(())
     }
+}
+
+/// The epoch that the first line of a new run names: none where there is nothing to be above.
+const fn begun_at(epoch: u64) -> Option<u64> {
+    if epoch == 0 { None } else { Some(epoch) }
+}
+
+/// Adds a line at the end of a log, and gives its length.
+fn write_line(
+    line: &Line<'_>,
+    file: &mut File,
+    end: u64,
+    synchronous: Synchronous,
+) -> Result<u64, NotWritten> {
+    // What another commit did not get to the end of.
+    file.set_len(end)?;
+    let written = line.write(file, end).inspect_err(|_| {
+        // The line has no end without its last byte, so what is left of it means nothing.
+        let _ = file.set_len(end);
+    })?;
+    if synchronous == Synchronous::Full {
+        file.sync_data()?;
+    }
+    Ok(written)
 }
 
 /// Writes records that bring their numbers as one more line, and gives its length.
 fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[Numbered]) -> io::Result<u64> {
     let records = records.iter().map(Entry::from).collect();
-    Line { row, records, generation: 0, prunings: &[] }.write(file, end).map_err(too_long)
+    Line { records, ..Line::of(row) }.write(file, end).map_err(too_long)
 }
 
 /// Reads from the line at a place that was found whole before.
@@ -324,7 +416,7 @@ fn text_at<T>(
         Found::Damaged(reason) => Err(reason),
     };
     found.map_err(|reason| StorageError::Corrupt {
-        file: path.to_owned(),
+        location: location(path),
         reason: format!("at byte {at}, {reason}"),
         readable: "it was changed while it was read: what is before that can be read again".to_owned(),
     })
@@ -535,7 +627,7 @@ impl OpenLog<'_> {
             }
             if bytes > LARGEST_READ {
                 return Err(StorageError::Corrupt {
-                    file: self.log.file.clone(),
+                    location: location(&self.log.file),
                     reason: format!(
                         "the channel values of a state have more than {} MiB",
                         LARGEST_READ >> 20
@@ -551,14 +643,28 @@ impl OpenLog<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
+    /// Whether a guard still holds the run. Of a damaged log the epoch is not known, and nobody writes to it.
+    pub(super) fn check_fence(&self, guard: &RunGuard) -> Result<(), RemoveError> {
+        if self.log.damage.is_some() {
+            return Ok(());
+        }
+        plan::check_fence(guard, self.log.fence()).map_err(|loss| plan::not_to_remove(guard, loss))
+    }
+
     /// What the run takes up.
     pub(super) fn size(&self) -> Freed {
         Freed { records: self.log.index.records, bytes: self.log.end }
     }
 
     /// Writes the log anew without the checkpoints before a cut. Nobody else may write to it meanwhile.
-    pub(super) fn prune(&mut self, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+    pub(super) fn prune(
+        &mut self,
+        guard: &RunGuard,
+        namespace: &str,
+        cut: &Cut<'_>,
+    ) -> Result<Freed, RemoveError> {
         let run = self.log.run.clone();
+        self.check_fence(guard)?;
         if self.log.index.checkpoint(namespace, At::Sequence(cut.first)).is_none() {
             let (namespace, sequence) = (namespace.to_owned(), cut.first);
             return Err(RemoveError::NoCheckpoint { run, namespace, sequence });
@@ -575,7 +681,8 @@ impl OpenLog<'_> {
         let path = self.log.file.clone();
         let generation = self.log.generation.saturating_add(1);
         let written = write_atomic_with(&path, true, |file| {
-            let first = Line { row: &row, records: Vec::new(), generation, prunings: &prunings };
+            let Fence { epoch, head } = self.log.fence;
+            let first = Line { generation, prunings: &prunings, epoch: Some(epoch), head, ..Line::of(&row) };
             let mut end = first.write(file, 0).map_err(too_long)?;
             let row = row.listed();
             let read = |error: ReadError| io::Error::other(error.to_string());

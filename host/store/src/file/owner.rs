@@ -9,11 +9,11 @@ use std::time::Duration;
 use super::log::fault;
 use super::store::write_atomic;
 use crate::bounds::LARGEST_NAME;
-use crate::error::{AcquireError, ReadError, StorageError};
+use crate::error::{AcquireError, ReadError, StorageError, location};
 use crate::lock::RunLock;
 use crate::names;
 use crate::regular;
-use crate::store::{Holder, Owner, RunGuard};
+use crate::store::{Fence, Holder, Owner, RunGuard};
 
 /// How often, and in what steps, to wait for a process that has taken a lock to say who it is.
 const TRIES: u32 = 5;
@@ -23,26 +23,36 @@ fn owner_path(folder: &Path) -> PathBuf {
     folder.join("owner")
 }
 
-fn lock_path(folder: &Path) -> PathBuf {
+/// The file that is locked while somebody has a run.
+pub(super) fn lock_path(folder: &Path) -> PathBuf {
     folder.join("lock")
 }
 
-/// Takes a run.
-pub(super) fn take(folder: &Path, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
+/// Takes the lock of a run.
+pub(super) fn lock(folder: &Path, run: &str) -> Result<RunLock, AcquireError> {
     let file = lock_path(folder);
-    let lock = match RunLock::try_take(&file) {
-        Ok(Some(lock)) => lock,
-        Ok(None) => {
-            return Err(AcquireError::Held { run: run.to_owned(), holder: owner_soon(folder)? });
-        }
-        Err(error) => return Err(AcquireError::Lock { file, reason: error.to_string() }),
-    };
+    match RunLock::try_take(&file) {
+        Ok(Some(lock)) => Ok(lock),
+        Ok(None) => Err(AcquireError::Held { run: run.to_owned(), holder: owner_soon(folder)? }),
+        Err(error) => Err(AcquireError::Lock { location: location(&file), reason: error.to_string() }),
+    }
+}
+
+/// Says who has a run that is locked and whose epoch was raised.
+pub(super) fn say(
+    folder: &Path,
+    run: &str,
+    owner: &Owner,
+    fence: Fence,
+    lock: RunLock,
+) -> Result<RunGuard, StorageError> {
     let path = owner_path(folder);
     let abandoned = read_owner(&path)?;
     let text = serde_json::to_vec(owner)
-        .map_err(|error| StorageError::Io { file: path.clone(), reason: error.to_string() })?;
+        .map_err(|error| StorageError::Io { location: location(&path), reason: error.to_string() })?;
     write_atomic(&path, &text, false)?;
-    Ok(RunGuard::new(run, abandoned, Held { owner: path, _lock: lock }))
+    let held = Held { file: path, owner: owner.clone(), _lock: lock };
+    Ok(RunGuard::new(run, fence, abandoned, held))
 }
 
 /// Who has a run at this moment.
@@ -80,13 +90,17 @@ fn owner_soon(folder: &Path) -> Result<Option<Owner>, StorageError> {
 
 /// Gives the run back: first the name, then the lock.
 struct Held {
-    owner: PathBuf,
+    file: PathBuf,
+    owner: Owner,
     _lock: RunLock,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // A name that stays is that of a process that is gone; the lock is what counts, and it goes in any case.
-        let _ = fs::remove_file(&self.owner);
+        // A name that stays is that of a process that is gone; the lock is what counts, and it goes in any case. Another name is
+        // that of whoever has taken the run over.
+        if read_owner(&self.file).is_ok_and(|owner| owner.as_ref() == Some(&self.owner)) {
+            let _ = fs::remove_file(&self.file);
+        }
     }
 }

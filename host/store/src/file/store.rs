@@ -14,12 +14,14 @@ use graph_core::graph::Durability;
 use graph_core::record::{ChannelValue, ErrorCode, RecordKind, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 
+use super::epoch;
 use super::format;
 use super::log::{self, Log, OpenLog, fault};
 use super::owner;
 use crate::bounds::{LARGEST_TEXT, Page};
 use crate::error::{
-    AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError, StorageError,
+    AcquireError, CommitError, CreateRunError, Loss, ReadError, ResolveError, SnapshotError, StorageError,
+    location,
 };
 use crate::names;
 use crate::plan;
@@ -139,7 +141,7 @@ impl FileStore {
                 match names::run_id("name", &run) {
                     Ok(()) => places.push(Place { number, run, folder: entry.path() }),
                     Err(bad) => listed.refuse(StorageError::Corrupt {
-                        file: folder.clone(),
+                        location: location(&folder),
                         reason: format!("a folder of it is refused: {bad}"),
                         readable: "other runs can still be read, and `graph-host runs list` shows them"
                             .to_owned(),
@@ -179,15 +181,29 @@ impl FileStore {
         look: impl FnOnce(&mut OpenLog<'_>) -> T,
     ) -> Result<Option<T>, StorageError> {
         let mut logs = self.lock();
-        if !logs.contains_key(run) {
+        if !logs.get(run).is_some_and(Log::is_there) {
+            logs.remove(run);
             let Some(place) = self.place(run)? else { return Ok(None) };
-            if logs.len() >= LOGS {
-                logs.clear();
-            }
-            logs.insert(run.to_owned(), Log::of(&place.folder, run));
+            keep_log(&mut logs, run, Log::of(&place.folder, run));
         }
         let Some(log) = logs.get_mut(run) else { return Ok(None) };
         Ok(Some(look(&mut log.open()?)))
+    }
+
+    /// Takes what is known of a run's log out, to write to it: it is put back once that is done, and what a failure has changed in it
+    /// is read anew. `None` if there is no such run.
+    fn take_log(&self, logs: &mut HashMap<String, Log>, run: &str) -> Result<Option<Log>, StorageError> {
+        if let Some(log) = logs.remove(run).filter(Log::is_there) {
+            return Ok(Some(log));
+        }
+        let Some(place) = self.place(run)? else { return Ok(None) };
+        format::stamp(&self.folder)?;
+        Ok(Some(Log::of(&place.folder, run)))
+    }
+
+    /// The file that is locked while somebody on this machine holds a run.
+    pub fn lock_file(&self, run: &str) -> Option<PathBuf> {
+        self.place(run).ok().flatten().map(|place| owner::lock_path(&place.folder))
     }
 
     /// Reads from a run. Where nothing is found and the log is damaged, the damage is the answer.
@@ -302,6 +318,14 @@ impl FileStore {
     }
 }
 
+/// Keeps what is known of a run's log. A handle that has looked at many forgets them all and starts again.
+fn keep_log(logs: &mut HashMap<String, Log>, run: &str, log: Log) {
+    if logs.len() >= LOGS {
+        logs.clear();
+    }
+    logs.insert(run.to_owned(), log);
+}
+
 impl fmt::Debug for FileStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileStore").field("folder", &self.folder).finish_non_exhaustive()
@@ -319,29 +343,22 @@ impl CheckpointStore for FileStore {
             Durability::Sync => Synchronous::Full,
             Durability::Async | Durability::Exit => Synchronous::Normal,
         };
-        Ok(self.add(&held, &run.row.run_id, synchronous, |half| Log::create(half, &run.row, synchronous))?)
+        let epoch = epoch::first(&self.folder)?;
+        let create = |half: &Path| Log::create(half, &run.row, epoch, synchronous);
+        Ok(self.add(&held, &run.row.run_id, synchronous, create)?)
     }
 
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
-        plan::check_update(run, update)?;
+        let run = guard.run();
         let mut logs = self.lock();
-        // It is put back once the line is written: what a failure has changed here is read anew.
-        let known = logs.remove(run);
-        let mut log = match known {
-            Some(log) => log,
-            None => match self.place(run)? {
-                Some(place) => {
-                    format::stamp(&self.folder)?;
-                    Log::of(&place.folder, run)
-                }
-                None => return Err(CommitError::NotFound { run: run.to_owned() }),
-            },
+        let Some(mut log) = self.take_log(&mut logs, run)? else {
+            return Err(plan::lost(guard, Loss::Removed));
         };
         let results: Vec<_> = batch.iter().flat_map(|record| &record.results).collect();
         // They have files of their own.
@@ -354,8 +371,8 @@ impl CheckpointStore for FileStore {
             &bare
         };
         let durable = synchronous == Synchronous::Full;
-        log.commit(records, update, synchronous, || self.put_results(results.into_iter(), durable))?;
-        logs.insert(run.to_owned(), log);
+        log.commit(guard, records, update, synchronous, || self.put_results(results.into_iter(), durable))?;
+        keep_log(&mut logs, run, log);
         drop(logs);
         let tells =
             |record: &SignedRecord| matches!(record.kind, RecordKind::Checkpoint | RecordKind::Status);
@@ -532,15 +549,16 @@ impl CheckpointStore for FileStore {
         self.read(run, None, |_| true, |open| Ok(open.pruning(namespace)))
     }
 
-    fn lock_file(&self, run: &str) -> Option<PathBuf> {
-        self.place(run).ok().flatten().map(|place| place.folder.join("lock"))
-    }
-
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
-        match self.place(run)? {
-            Some(place) => owner::take(&place.folder, run, owner),
-            None => Err(AcquireError::NotFound { run: run.to_owned() }),
-        }
+        let not_found = || AcquireError::NotFound { run: run.to_owned() };
+        let place = self.place(run)?.ok_or_else(not_found)?;
+        let lock = owner::lock(&place.folder, run)?;
+        let mut logs = self.lock();
+        let mut log = self.take_log(&mut logs, run)?.ok_or_else(not_found)?;
+        let fence = log.take_up()?;
+        keep_log(&mut logs, run, log);
+        drop(logs);
+        Ok(owner::say(&place.folder, run, owner, fence, lock)?)
     }
 
     fn holder(&self, run: &str) -> Result<Holder, ReadError> {

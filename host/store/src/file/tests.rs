@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use super::FileStore;
 use super::store::tests::LOOKED_AT;
 use crate::conformance::Subject;
-use crate::conformance::sample::{checkpoint, commit, owner, run, update, whole};
-use crate::error::{CommitError, ReadError, StorageError};
+use crate::conformance::sample::{checkpoint, commit, late, owner, run, take_up, task, update, whole, write};
+use crate::error::{CommitError, Loss, ReadError, StorageError};
 use crate::run::RunFilter;
-use crate::store::{At, CheckpointStore, Holder, Synchronous, Upkeep, Wanted};
+use crate::store::{At, CheckpointStore, Fence, Holder, Synchronous, Upkeep, Wanted};
 use crate::upkeep::Cut;
 
 struct Place(TempDir);
@@ -75,7 +75,7 @@ fn a_log_that_was_written_anew_is_read_anew() {
         store.prune(&guard, "", &Cut { first, channels: &channels, note: "said" }).unwrap();
         assert_eq!(sequences(&other), (first..6).collect::<Vec<_>>());
     }
-    commit(&other, "r", &[checkpoint("r", 6, vec![whole("a", 6, "1")])]);
+    write(&other, &guard, &[checkpoint("r", 6, vec![whole("a", 6, "1")])]);
     assert_eq!(sequences(&store), [4, 5, 6]);
     assert_eq!(sequences(&place.store()), [4, 5, 6]);
 }
@@ -129,7 +129,8 @@ fn damage_is_refused_where_it_lies() {
     assert_eq!(store.pending("r", ""), Err(ReadError::Storage(error.clone())));
     assert!(store.run("r").unwrap().is_some());
     // Nothing is written behind it.
-    let refused = store.commit("r", &[checkpoint("r", 9, vec![])], &update(9), Synchronous::Full);
+    let guard = take_up(&store, "r");
+    let refused = store.commit(&guard, &[checkpoint("r", 9, vec![])], &update(9), Synchronous::Full);
     assert_eq!(refused, Err(CommitError::Storage(error)));
     assert_eq!(fs::read(place.log()).unwrap(), bytes);
 }
@@ -300,4 +301,95 @@ fn a_run_that_another_process_has_made_anew_is_found_where_it_is() {
     assert!(store.lock_file("r").unwrap().ends_with("0000000003-r/lock"));
     assert_eq!(store.holder("r").unwrap(), Holder::Nobody);
     drop(store.acquire("r", &owner(2)).unwrap());
+}
+
+/// What a log is without the lines of those who took its run up, as version 1 wrote it.
+fn without_epochs(log: &str) -> String {
+    log.split_inclusive('\n').filter(|line| !line.contains("\"epoch\"")).collect()
+}
+
+#[test]
+fn a_log_without_epochs_has_a_head_and_gets_an_epoch() {
+    let place = Place::filled(2);
+    commit(&place.store(), "r", &[task("r", 1, "t", "x")]);
+    let log = fs::read_to_string(place.log()).unwrap();
+    let older = without_epochs(&log);
+    assert_eq!((log.lines().count(), older.lines().count()), (7, 4));
+    fs::write(place.log(), older).unwrap();
+    fs::write(place.store().folder().join("format"), "graph-host/files 1\n").unwrap();
+    let store = place.store();
+    let refused =
+        store.commit(&late("r", Fence { epoch: 0, head: None }), &[], &update(1), Synchronous::Full);
+    assert_eq!(refused, Err(CommitError::Lost { run: "r".to_owned(), loss: Loss::Removed }));
+    let guard = take_up(&store, "r");
+    assert_eq!(guard.fence(), Fence { epoch: 1, head: Some(task("r", 1, "t", "x").digest) });
+    // What an older version of this program would refuse says its version.
+    assert_eq!(fs::read_to_string(store.folder().join("format")).unwrap(), "graph-host/files 2\n");
+    write(&store, &guard, &[checkpoint("r", 2, vec![])]);
+    // One that was shortened then has its own newest checkpoint.
+    store.prune(&guard, "", &Cut { first: 1, channels: &[], note: "said" }).unwrap();
+    let log = fs::read_to_string(place.log()).unwrap();
+    let (first, rest) = log.split_once('\n').unwrap();
+    let text = first.split_once(' ').unwrap().1;
+    let head = format!(",\"head\":\"{}\"", guard.fence().head.unwrap());
+    let text = text.replace(&head, "").replace(",\"epoch\":1", "");
+    assert!(!text.contains("epoch") && !text.contains("head"), "{text}");
+    let digest = graph_core::digest::Digest::of_bytes(text.as_bytes()).hex();
+    fs::write(place.log(), format!("{digest} {text}\n{rest}")).unwrap();
+    drop(guard);
+    let guard = take_up(&place.store(), "r");
+    assert_eq!(guard.fence(), Fence { epoch: 1, head: Some(checkpoint("r", 2, vec![]).digest) });
+}
+
+#[test]
+fn epochs_rise_in_every_line_and_stay_when_runs_go() {
+    let place = Place::filled(2);
+    let (store, log) = (place.store(), fs::read_to_string(place.log()).unwrap());
+    let line =
+        |text: &str| format!("{} {text}\n", graph_core::digest::Digest::of_bytes(text.as_bytes()).hex());
+    let last = log.lines().rfind(|line| line.contains("\"epoch\":2")).unwrap().split_once(' ').unwrap().1;
+    for (epoch, is_damage) in [("1", true), ("2", true), ("3", false), ("9223372036854775807", false)] {
+        let changed = last.replace("\"epoch\":2", &format!("\"epoch\":{epoch}"));
+        fs::write(place.log(), [log.clone(), line(&changed)].concat()).unwrap();
+        let read = place.store().pending("r", "");
+        assert_eq!(read.is_err(), is_damage, "{epoch}: {read:?}");
+    }
+    // There is none above the last one: the run stays as it is.
+    let refused = place.store().acquire("r", &owner(1)).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::Integrity, "{refused}");
+    fs::write(place.log(), &log).unwrap();
+
+    let guard = take_up(&store, "r");
+    assert_eq!(guard.fence().epoch, 3);
+    let retired = store.folder().join("epoch");
+    assert!(!retired.exists());
+    store.remove_run(&guard).unwrap();
+    assert_eq!(fs::read_to_string(&retired).unwrap(), "3\n");
+    drop(guard);
+    store.create_run(&run("s")).unwrap();
+    let guard = take_up(&store, "s");
+    assert_eq!(guard.fence().epoch, 4);
+    store.remove_run(&guard).unwrap();
+    fs::write(&retired, "no number").unwrap();
+    assert_eq!(store.create_run(&run("r")).unwrap_err().code(), ErrorCode::Integrity);
+}
+
+#[test]
+fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
+    let place = Place::filled(2);
+    let (store, other) = (place.store(), place.store());
+    let former = store.acquire("r", &owner(1)).unwrap();
+    let lock = store.lock_file("r").unwrap();
+    fs::remove_file(&lock).unwrap();
+    let guard = other.acquire("r", &owner(2)).unwrap();
+    assert_eq!(guard.abandoned(), Some(&owner(1)));
+    let refused = store.commit(&former, &[checkpoint("r", 2, vec![])], &update(1), Synchronous::Full);
+    assert_eq!(refused, Err(CommitError::Lost { run: "r".to_owned(), loss: Loss::TakenUp }));
+    drop(former);
+    assert_eq!(store.holder("r").unwrap(), Holder::Known(owner(2)));
+    assert!(lock.exists() && store.acquire("r", &owner(3)).is_err());
+    write(&other, &guard, &[checkpoint("r", 2, vec![])]);
+    drop(guard);
+    assert_eq!(store.holder("r").unwrap(), Holder::Nobody);
+    assert!(!lock.exists());
 }

@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::time::Timestamp;
 
+use super::epoch;
 use super::log::{Log, fault};
 use super::store::FileStore;
 use crate::error::{ImportError, ReadError, RemoveError, StorageError};
@@ -26,8 +27,9 @@ impl Upkeep for FileStore {
         plan::check_run(run)?;
         let held = self.lock_folder()?;
         let missing = self.check_new(&held, run)?;
+        let epoch = epoch::first(self.folder())?;
         self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
-            Log::import(half, &run.row, records, prunings)?;
+            Log::import(half, &run.row, records, prunings, epoch)?;
             // What does not follow from each other has shown by now: no texts are kept for it.
             missing.into_iter().try_for_each(|snapshot| self.write_snapshot(&held, snapshot))?;
             Ok(())
@@ -39,8 +41,13 @@ impl Upkeep for FileStore {
         let not_found = || RemoveError::NotFound { run: run.to_owned() };
         let _held = self.lock_folder()?;
         let place = self.place(run)?.ok_or_else(not_found)?;
-        let freed = self.with_log(run, |open| open.size())?.ok_or_else(not_found)?;
+        let found = self.with_log(run, |open| {
+            open.check_fence(guard)?;
+            Ok::<_, RemoveError>((open.size(), open.log.epoch()))
+        })?;
+        let (freed, epoch) = found.ok_or_else(not_found)??;
         self.lock().remove(run);
+        epoch::retire(self.folder(), epoch)?;
         let gone = self.runs_folder().join(format!("gone-{}", std::process::id()));
         // A name without a number counts for nothing, and so the run goes as a whole.
         let remove = || {
@@ -56,7 +63,7 @@ impl Upkeep for FileStore {
         let run = guard.run();
         let pruned = self.with_log(run, |open| match &open.log.damage {
             Some(damage) => Err(damage.clone().into()),
-            None => open.prune(namespace, cut),
+            None => open.prune(guard, namespace, cut),
         })?;
         // What is held is not what the file says where that could not be written: it is read anew.
         self.lock().remove(run);

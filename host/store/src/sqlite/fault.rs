@@ -7,7 +7,7 @@ use rusqlite::types::Type;
 use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::bounds::LARGEST_READ;
-use crate::error::StorageError;
+use crate::error::{StorageError, location};
 use crate::names::BadName;
 
 /// What is stored is larger than anything that this program writes.
@@ -42,16 +42,16 @@ pub(super) const READABLE: &str =
 
 /// Translates an error of SQLite.
 pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageError {
-    let file = file.to_owned();
+    let location = location(file);
     let reason = error.to_string();
     let corrupt =
-        |reason| StorageError::Corrupt { file: file.clone(), reason, readable: READABLE.to_owned() };
+        |reason| StorageError::Corrupt { location: location.clone(), reason, readable: READABLE.to_owned() };
     let Error::SqliteFailure(failure, _) = error else {
         return match error {
             Error::FromSqlConversionFailure(_, _, cause) if cause.is::<Refused>() => {
                 match cause.downcast_ref::<Refused>() {
                     Some(Refused { table, row, problem }) => {
-                        StorageError::Row { file, table, row: *row, problem: problem.clone() }
+                        StorageError::Row { location, table, row: *row, problem: problem.clone() }
                     }
                     None => corrupt(cause.to_string()),
                 }
@@ -69,19 +69,19 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
             | Error::InvalidColumnType(..)
             | Error::Utf8Error(..)
             | Error::SqlInputError { .. } => corrupt(reason),
-            _ => StorageError::Io { file, reason },
+            _ => StorageError::Io { location, reason },
         };
     };
     match (failure.code, failure.extended_code) {
         // The index of the write-ahead log beside the file cannot be made as large as it has to be.
-        (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => StorageError::Full { file },
+        (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => StorageError::Full { location },
         // Nothing else interrupts this connection: see `meter`.
-        (ErrorCode::OperationInterrupted, _) => StorageError::Endless { file },
+        (ErrorCode::OperationInterrupted, _) => StorageError::Endless { location },
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => {
-            StorageError::Busy { file, seconds: waited.as_secs() }
+            StorageError::Busy { location, seconds: waited.as_secs() }
         }
         (ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied, _) => {
-            StorageError::NotWritable { file, reason }
+            StorageError::NotWritable { location, reason }
         }
         // Every statement fits the tables as they were made, and every constraint is one that the program keeps by
         // itself: where one fails, it is the file that is wrong.
@@ -100,7 +100,7 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         | (_, ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS | ffi::SQLITE_IOERR_DATA) => {
             corrupt(reason)
         }
-        _ => StorageError::Io { file, reason },
+        _ => StorageError::Io { location, reason },
     }
 }
 

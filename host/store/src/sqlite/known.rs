@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, Result as SqlResult};
 
+use super::fence::Stored;
 use super::{history, sql};
 use crate::plan::NamespacePlan;
 
@@ -25,6 +26,8 @@ struct Standing {
     id: i64,
     /// The number of the last entry of its history.
     length: Option<i64>,
+    /// Who may write to it.
+    fence: Option<Stored>,
     namespaces: HashMap<String, Namespace>,
 }
 
@@ -54,6 +57,18 @@ impl Known {
         self.runs.get(run).map(|standing| standing.id)
     }
 
+    /// Who may write to a run; `None` if it is not known.
+    pub(super) fn fence(&self, run: &str) -> Option<Stored> {
+        self.runs.get(run)?.fence
+    }
+
+    /// A run has been taken up.
+    pub(super) fn taken_up(&mut self, run: &str) {
+        if let Some(standing) = self.runs.get_mut(run) {
+            standing.fence = None;
+        }
+    }
+
     /// The newest checkpoint of a namespace; `None` if it is not known.
     pub(super) fn head(&self, run: &str, namespace: &str) -> Option<Head> {
         self.runs.get(run)?.namespaces.get(namespace).map(|namespace| Head(namespace.head))
@@ -74,16 +89,24 @@ impl Known {
     }
 
     /// A transaction has been committed: what it made of the run's history, where it told any, and of its namespaces.
-    pub(super) fn committed(&mut self, run: &str, id: i64, length: Option<i64>, plans: &[NamespacePlan<'_>]) {
+    pub(super) fn committed(
+        &mut self,
+        run: &str,
+        (id, fence): (i64, Stored),
+        length: Option<i64>,
+        plans: &[NamespacePlan<'_>],
+    ) {
         let standing = match self.runs.get_mut(run) {
             Some(standing) => standing,
             None => self.runs.entry(run.to_owned()).or_insert_with(|| Standing {
                 id,
                 length: None,
+                fence: None,
                 namespaces: HashMap::new(),
             }),
         };
         standing.length = length.or(standing.length);
+        standing.fence = Some(fence);
         for plan in plans {
             let before = standing.namespaces.get_mut(plan.namespace);
             let pending = !plan.pending.is_empty()

@@ -3,6 +3,7 @@
 pub(crate) mod beside;
 mod cursor;
 mod fault;
+mod fence;
 pub(crate) mod guard;
 mod history;
 mod known;

@@ -14,7 +14,7 @@ use super::beside::{self, Found, HALF, PlaceError};
 use super::fault;
 use super::guard::{self, Meter};
 use super::schema::{self, Identity, SCHEMA_VERSION};
-use crate::error::StorageError;
+use crate::error::{StorageError, location};
 
 /// What the file is opened for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -181,7 +181,7 @@ fn open_read_write(file: &Path, busy: Duration) -> Result<Opened, OpenError> {
     }
     if connection.is_readonly("main").map_err(failed)? {
         let reason = "permission denied".to_owned();
-        return Err(StorageError::NotWritable { file: file.to_owned(), reason }.into());
+        return Err(StorageError::NotWritable { location: location(file), reason }.into());
     }
     write_ahead(connection, busy).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! Who has a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use graph_core::digest::Digest;
 use graph_core::id::RunId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::row;
-use super::sql;
 use super::store::{SqliteStore, Write};
-use crate::error::{AcquireError, ReadError, StorageError};
+use super::{fence, row, sql, write};
+use crate::error::{AcquireError, ReadError, StorageError, location};
 use crate::lock::RunLock;
-use crate::store::{Holder, Owner, RunGuard, Synchronous};
+use crate::store::{Fence, Holder, Owner, RunGuard, Synchronous};
 
 /// How often, and in what steps, to wait for a process that has taken a lock to say who it is.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl SqliteStore {
-    /// Where the lock of a run lies. An id that names no run is represented by its digest.
-    pub(super) fn lock_path(&self, run: &str) -> PathBuf {
+    /// The file that is locked while somebody on this machine holds a run of a database. An id that names no run is represented by
+    /// its digest.
+    pub fn lock_file(database: &Path, run: &str) -> PathBuf {
         let name = match RunId::parse(run) {
             Ok(run) => format!("{run}.lock"),
             Err(_) => format!("{}.lock", Digest::of_bytes(run.as_bytes()).hex()),
         };
-        self.file().with_extension("").join(name)
+        database.with_extension("").join(name)
     }
 
     pub(super) fn take(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
@@ -34,30 +34,36 @@ impl SqliteStore {
         self.take_all(&[run], owner).pop().unwrap_or_else(|| Err(not_found()))
     }
 
-    /// Takes runs: first the lock of each, then all say in one transaction who has them.
+    /// Takes runs: first the lock of each, then all get their epochs and say who has them, in one transaction.
+    ///
+    /// It does not wait for the disk: a loss of power takes the newest epoch only together with every commit under it, and ends
+    /// every process that can have an earlier one.
     pub(super) fn take_all(&self, runs: &[&str], owner: &Owner) -> Vec<Result<RunGuard, AcquireError>> {
         let locked: Vec<_> = runs.iter().map(|run| self.lock_run(run)).collect();
         let taken: Vec<_> =
             runs.iter().zip(&locked).filter_map(|(run, lock)| Some((*run, lock.as_ref().ok()?.0))).collect();
-        let abandoned = match self.writer(Synchronous::Normal) {
+        let raised = match self.writer(Synchronous::Normal) {
             Ok(_) if taken.is_empty() => Ok(Vec::new()),
-            Ok(database) => {
-                put_owners(&database.connection, &taken, owner).map_err(|error| self.fault(&error))
+            Ok(mut database) => {
+                let raised = raise(&database.connection, &taken, owner).map_err(|error| self.fault(&error));
+                for (run, _) in &taken {
+                    database.known.taken_up(run);
+                }
+                raised
             }
             Err(error) => Err(error),
         };
-        let mut abandoned = abandoned.map(Vec::into_iter);
+        let mut raised = raised.map(Vec::into_iter);
         let guard = |(run, lock): (&&str, Result<(i64, RunLock), AcquireError>)| {
             let (id, lock) = lock?;
-            let before = match &mut abandoned {
-                Ok(abandoned) => abandoned.next().flatten(),
+            let (before, fence) = match &mut raised {
+                Ok(raised) => {
+                    raised.next().ok_or_else(|| AcquireError::NotFound { run: (*run).to_owned() })?
+                }
                 Err(error) => return Err(error.clone().into()),
             };
-            Ok(RunGuard::new(
-                run,
-                before,
-                Held { store: self.clone(), id, owner: owner.clone(), _lock: lock },
-            ))
+            let held = Held { store: self.clone(), id, epoch: fence.epoch, _lock: lock };
+            Ok(RunGuard::new(run, fence, before, held))
         };
         runs.iter().zip(locked).map(guard).collect()
     }
@@ -67,11 +73,11 @@ impl SqliteStore {
         let id = self.key(run)?.ok_or_else(|| AcquireError::NotFound { run: run.to_owned() })?;
         // A file opened for reading only shall not get a lock beside it.
         drop(self.writer(Synchronous::Normal)?);
-        let file = self.lock_path(run);
+        let file = Self::lock_file(self.file(), run);
         match RunLock::try_take(&file) {
             Ok(Some(lock)) => Ok((id, lock)),
             Ok(None) => Err(AcquireError::Held { run: run.to_owned(), holder: self.owner_soon(run)? }),
-            Err(error) => Err(AcquireError::Lock { file, reason: error.to_string() }),
+            Err(error) => Err(AcquireError::Lock { location: location(&file), reason: error.to_string() }),
         }
     }
 
@@ -79,20 +85,19 @@ impl SqliteStore {
         if self.key(run)?.is_none() {
             return Err(ReadError::NotFound { run: run.to_owned() });
         }
-        let path = self.lock_path(run);
+        let path = Self::lock_file(self.file(), run);
         match RunLock::is_held(&path) {
             Ok(false) => Ok(Holder::Nobody),
             Ok(true) => Ok(self.owner_soon(run)?.map_or(Holder::Unknown, Holder::Known)),
-            Err(error) => Err(StorageError::Io { file: path, reason: error.to_string() }.into()),
+            Err(error) => {
+                Err(StorageError::Io { location: location(&path), reason: error.to_string() }.into())
+            }
         }
     }
 
     fn key(&self, run: &str) -> Result<Option<i64>, StorageError> {
         let database = self.lock();
-        let read = || {
-            database.connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional()
-        };
-        read().map_err(|error| self.fault(&error))
+        write::key(&database.connection, run).map_err(|error| self.fault(&error))
     }
 
     /// Who has said that they have the run. Whoever has just taken the lock needs a moment to say so.
@@ -112,50 +117,55 @@ fn read_owner(connection: &Connection, run: &str) -> rusqlite::Result<Option<Own
     connection.prepare_cached(sql::OWNER)?.query_row([run], row::owner).optional()
 }
 
-fn since(owner: &Owner) -> i64 {
-    i64::try_from(owner.since.0).unwrap_or(i64::MAX)
-}
-
-/// Says who has these runs, and gives for each who said so before and never took it back.
-fn put_owners(
+/// Gives these runs their next epochs and says who has them. Gives for each who said so before and never took it back, and its
+/// fence.
+fn raise(
     connection: &Connection,
     runs: &[(&str, i64)],
     owner: &Owner,
-) -> rusqlite::Result<Vec<Option<Owner>>> {
+) -> rusqlite::Result<Vec<(Option<Owner>, Fence)>> {
     let write = Write::begin(connection)?;
-    let since = since(owner);
-    let mut before = Vec::with_capacity(runs.len());
+    let since = i64::try_from(owner.since.0).unwrap_or(i64::MAX);
+    let mut raised = Vec::with_capacity(runs.len());
     for (run, id) in runs {
-        before.push(read_owner(connection, run)?);
+        let before = read_owner(connection, run)?;
         connection.prepare_cached(sql::PUT_OWNER)?.execute(params![id, owner.pid, owner.host, since])?;
+        raised.push((before, fence::raise(connection, *id)?));
     }
     write.commit()?;
-    Ok(before)
+    Ok(raised)
 }
 
 /// Gives the run back: first the row, then the lock.
 struct Held {
     store: SqliteStore,
     id: i64,
-    owner: Owner,
+    epoch: u64,
     _lock: RunLock,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         // A row that stays names a process that is gone; the lock is what counts, and it goes in any case. The row of a run
-        // that is gone went with it, and one under its number since then is another owner's.
+        // that is gone went with it; under another epoch it is another owner's.
         if let Ok(database) = self.store.writer(Synchronous::Normal) {
             let connection = &database.connection;
-            let said = || {
-                let params = params![self.id, self.owner.pid, self.owner.host, since(&self.owner)];
-                connection.prepare_cached(sql::OWNS)?.query_row(params, |_| Ok(())).optional()
+            let is_own = || -> rusqlite::Result<bool> {
+                let stored = fence::read(connection, self.id)?;
+                Ok(stored.is_some_and(|stored| stored.fence.epoch == self.epoch))
             };
-            if said().is_ok_and(|said| said.is_some()) {
-                let _ = connection
-                    .prepare_cached(sql::REMOVE_OWNER)
-                    .and_then(|mut remove| remove.execute([self.id]));
-            }
+            let give_back = || {
+                // Nothing is written about a run that is gone, or another's.
+                if !is_own()? {
+                    return Ok(());
+                }
+                let write = Write::begin(connection)?;
+                if is_own()? {
+                    connection.prepare_cached(sql::REMOVE_OWNER)?.execute([self.id])?;
+                }
+                write.commit()
+            };
+            let _: rusqlite::Result<()> = give_back();
         }
     }
 }

@@ -216,6 +216,11 @@ pub(super) fn value(row: &Row<'_>) -> Result<ChannelValue> {
     checked("channel_values", row, 4, value, names)
 }
 
+/// The epoch and the head of a run.
+pub(super) fn fence(row: &Row<'_>) -> Result<(u64, Option<Digest>)> {
+    Ok((unsigned(row, 0)?, row.get::<_, Option<[u8; 32]>>(1)?.map(Digest::from_bytes)))
+}
+
 /// The owner of a run.
 pub(super) fn owner(row: &Row<'_>) -> Result<Owner> {
     let pid: i64 = row.get(0)?;

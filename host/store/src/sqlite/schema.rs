@@ -9,10 +9,10 @@ use super::shape::Shape;
 pub(crate) const APPLICATION_ID: i64 = 0x4748_6f73;
 
 /// The version of the tables that this program reads and writes (`PRAGMA user_version`).
-pub const SCHEMA_VERSION: u32 = 6;
+pub const SCHEMA_VERSION: u32 = 7;
 
 /// What leads from each version to the next, from an empty file on.
-pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5, V6];
+pub(super) const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [V1, V2, V3, V4, V5, V6, V7];
 
 /// - `runs.id` rises in order of creation.
 /// - A checkpoint's values are the rows `first_value` to `first_value + value_count - 1` of `channel_values`: they are
@@ -212,6 +212,24 @@ CREATE UNIQUE INDEX results_by_place ON results (key, run, namespace);
 CREATE INDEX results_by_age ON results (key, at, run, namespace);
 ";
 
+/// Who may write to a run: its newest epoch, and the digest of the last record of its last commit. `head` is NULL where that record
+/// is the newest checkpoint of the run itself, so that a superstep without child runs changes nothing here. A run that nobody has
+/// taken up has no row. `epochs` has the epoch that was given last, to whatever run: it stays when runs are removed, and so do
+/// the guards that others may still have of them.
+const V7: &str = "
+CREATE TABLE fences (
+    run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    epoch INTEGER NOT NULL,
+    head BLOB
+) STRICT;
+
+CREATE TABLE epochs (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    last INTEGER NOT NULL
+) STRICT;
+INSERT INTO epochs VALUES (1, 0);
+";
+
 /// The digest of the schema of each version, as [`Shape::digest`] gives it: what is made by [`MIGRATIONS`] up to there. To
 /// make that anew whenever a file is opened would take longer than to open it.
 const SHAPES: [&str; SCHEMA_VERSION as usize] = [
@@ -221,6 +239,7 @@ const SHAPES: [&str; SCHEMA_VERSION as usize] = [
     "8942637e253595f09939c16eebbc69eafa79af388a7ee6529cf44ffafeb3ec9b",
     "00a4b78fb9fbfca1384de1160c7e16e08134bba59f39cbe66d7e7a8a8b77018a",
     "d62121391f8ca8b8f25d279414a83afaea119e9764253146c0354c56751d77bd",
+    "857f54094865c81ca2ea35ce3c8f0e82c8c0da7b2b301fa91bd2f5fc61132458",
 ];
 
 /// What a file is, by its header and its schema.

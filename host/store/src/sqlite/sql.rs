@@ -153,7 +153,7 @@ statements! {
          manifest = ifnull(?8, manifest), pins = ifnull(?9, pins), pid = iif(?10, ?11, pid), \
          result = iif(?12, ?13, result), error = iif(?14, ?15, error), \
          continuation_id = iif(?16, ?17, continuation_id), max_steps = iif(?18, ?19, max_steps) \
-         WHERE run_id = ?1 RETURNING id";
+         WHERE run_id = ?1";
     RUN = concat!(select_run!(long!("runs.", "result"), long!("runs.", "error")), " WHERE runs.run_id = ?1");
     /// Without its texts, which may be large.
     LISTED_RUN = concat!(select_run!("NULL", "NULL"), " WHERE runs.run_id = ?1");
@@ -258,6 +258,12 @@ statements! {
          pid = excluded.pid, host = excluded.host, since = excluded.since";
     OWNER = concat!("SELECT ", shorts!("o.", "pid", "host", "since"), ", o.run FROM runs r JOIN owners o ON o.run = r.id \
          WHERE r.run_id = ?1");
-    OWNS = "SELECT 1 FROM owners WHERE run = ?1 AND pid = ?2 AND host = ?3 AND since = ?4";
     REMOVE_OWNER = "DELETE FROM owners WHERE run = ?1";
+
+    NEXT_EPOCH = "UPDATE epochs SET last = last + 1 WHERE one = 1 RETURNING last";
+    RAISE_EPOCH = "INSERT INTO fences (run, epoch) VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET epoch = excluded.epoch";
+    FENCE = concat!("SELECT ", shorts!("f.", "epoch", "head"), " FROM fences f WHERE f.run = ?1");
+    OWN_HEAD = concat!("SELECT ", short!("c.", "digest"), " FROM checkpoints c WHERE c.run = ?1 AND c.namespace = '' \
+         ORDER BY c.sequence DESC LIMIT 1");
+    SET_HEAD = "UPDATE fences SET head = ?2 WHERE run = ?1";
 }

@@ -20,7 +20,7 @@ use super::read::Values;
 use super::sql;
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
-    SnapshotError, StorageError,
+    SnapshotError, StorageError, location,
 };
 use crate::resolve;
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
@@ -100,7 +100,7 @@ impl SqliteStore {
     pub(super) fn writer(&self, synchronous: Synchronous) -> Result<MutexGuard<'_, Database>, StorageError> {
         if self.shared.options.access == Access::ReadOnly {
             let reason = "it was opened for reading only".to_owned();
-            return Err(StorageError::NotWritable { file: self.shared.file.clone(), reason });
+            return Err(StorageError::NotWritable { location: location(&self.shared.file), reason });
         }
         let mut database = self.lock();
         if database.synchronous != Some(synchronous) {
@@ -158,12 +158,12 @@ impl CheckpointStore for SqliteStore {
 
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
-        self.write_batch(run, batch, update, synchronous)
+        self.write_batch(guard, batch, update, synchronous)
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
@@ -275,10 +275,6 @@ impl CheckpointStore for SqliteStore {
         self.read_pruning(run, namespace)
     }
 
-    fn lock_file(&self, run: &str) -> Option<PathBuf> {
-        Some(self.lock_path(run))
-    }
-
     fn acquire(&self, run: &str, owner: &Owner) -> Result<RunGuard, AcquireError> {
         self.take(run, owner)
     }
@@ -299,7 +295,7 @@ impl Upkeep for SqliteStore {
     }
 
     fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
-        let freed = self.remove_all(&[guard.run()])?;
+        let freed = self.remove_all(std::slice::from_ref(guard))?;
         Ok(freed.into_iter().fold(Freed::default(), |mut all, freed| {
             all += freed;
             all
@@ -311,12 +307,11 @@ impl Upkeep for SqliteStore {
     }
 
     fn remove_runs(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
-        let runs: Vec<&str> = guards.iter().map(RunGuard::run).collect();
-        self.remove_all(&runs)
+        self.remove_all(guards)
     }
 
     fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
-        self.cut_history(guard.run(), namespace, cut)
+        self.cut_history(guard, namespace, cut)
     }
 
     fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {

@@ -8,12 +8,12 @@ use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::store::{SqliteStore, Write};
 use super::values;
-use super::write::{Stop, head, insert_row, number, write_namespace};
-use super::{row, sql};
+use super::write::{Stop, head, insert_row, key, number, write_namespace};
+use super::{fence, row, sql};
 use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
 use crate::plan;
 use crate::run::NewRun;
-use crate::store::{Numbered, Synchronous};
+use crate::store::{Numbered, RunGuard, Synchronous};
 use crate::upkeep::{Cut, Freed, Mark};
 
 /// Statements that read much of the file: whoever looks after a store does so now and then, and no run waits for it.
@@ -48,11 +48,6 @@ const FREED_AT_ONCE: u64 = 64 << 20;
 
 fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
-}
-
-/// The run's number.
-fn key(connection: &Connection, run: &str) -> SqlResult<Option<i64>> {
-    connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional()
 }
 
 /// How many records a run has, and how long they are with their values.
@@ -126,13 +121,11 @@ impl SqliteStore {
         let connection = &database.connection;
         let failed = |error: rusqlite::Error| ImportError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
-        insert_row(connection, run).map_err(|stop| match stop {
+        let id = insert_row(connection, run).map_err(|stop| match stop {
             Stop::Refused(error) => ImportError::Create(error),
             Stop::Failed(error) => failed(error),
         })?;
         let run = &run.row.run_id;
-        let id = key(connection, run).map_err(failed)?;
-        let id = id.ok_or_else(|| CommitError::NotFound { run: run.clone() })?;
         loop {
             let page = plan::next_of_import(records)?;
             if page.is_empty() {
@@ -155,14 +148,14 @@ impl SqliteStore {
     }
 
     /// Removes runs with everything that belongs to them alone, in transactions that end once they have freed enough.
-    pub(super) fn remove_all(&self, runs: &[&str]) -> Result<Vec<Freed>, RemoveError> {
+    pub(super) fn remove_all(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
         let mut database = self.writer(Synchronous::Full)?;
-        let mut freed = Vec::with_capacity(runs.len());
-        while let Some(rest) = runs.get(freed.len()..).filter(|rest| !rest.is_empty()) {
+        let mut freed = Vec::with_capacity(guards.len());
+        while let Some(rest) = guards.get(freed.len()..).filter(|rest| !rest.is_empty()) {
             let removed = remove_some(&database.connection, rest);
             // What is remembered of a run that stays after all is found out again.
-            for run in rest {
-                database.forget(run);
+            for guard in rest {
+                database.forget(guard.run());
             }
             match removed {
                 Ok(removed) => freed.extend(removed),
@@ -175,17 +168,24 @@ impl SqliteStore {
 
     pub(super) fn cut_history(
         &self,
-        run: &str,
+        guard: &RunGuard,
         namespace: &str,
         cut: &Cut<'_>,
     ) -> Result<Freed, RemoveError> {
-        // The run is held: nobody writes between this and what follows.
+        let run = guard.run();
+        // The run is held: whoever has written between this and what follows has taken it over.
         let kept = self.read_values(run, namespace, cut.channels)?;
         let mut database = self.writer(Synchronous::Full)?;
         let connection = &database.connection;
-        let remove = || {
+        let missing = || RemoveError::NoCheckpoint {
+            run: run.to_owned(),
+            namespace: namespace.to_owned(),
+            sequence: cut.first,
+        };
+        let remove = || -> Result<Freed, Stop<RemoveError>> {
             let write = Write::begin(connection)?;
-            let Some(id) = key(connection, run)? else { return Ok(None) };
+            let Some(id) = key(connection, run)? else { return Err(Stop::Refused(missing())) };
+            check_fence(connection, id, guard)?;
             let before = size(connection, id)?;
             values::place(connection)?;
             connection.prepare_cached(whole::REMOVE_VALUES)?.execute(params![
@@ -211,23 +211,19 @@ impl SqliteStore {
             ])?;
             if moved != 1 {
                 // Dropping the transaction brings everything back.
-                return Ok(None);
+                return Err(Stop::Refused(missing()));
             }
             put_pruning(connection, id, namespace, cut.note)?;
             let after = size(connection, id)?;
             write.commit()?;
-            Ok(Some(Freed {
+            Ok(Freed {
                 records: before.records.saturating_sub(after.records),
                 bytes: before.bytes.saturating_sub(after.bytes),
-            }))
+            })
         };
-        let removed = remove().map_err(|error: rusqlite::Error| self.fault(&error));
+        let removed = remove().map_err(|stop| self.stopped(stop));
         database.forget(run);
-        removed?.ok_or_else(|| RemoveError::NoCheckpoint {
-            run: run.to_owned(),
-            namespace: namespace.to_owned(),
-            sequence: cut.first,
-        })
+        removed
     }
 
     pub(super) fn remove_texts(&self, digests: &[Digest], since: Mark) -> Result<Option<Freed>, RemoveError> {
@@ -270,15 +266,16 @@ impl SqliteStore {
 }
 
 /// Removes the first of these runs in one transaction: at least one, and no more once they come to [`FREED_AT_ONCE`].
-fn remove_some(connection: &Connection, runs: &[&str]) -> Result<Vec<Freed>, Stop<RemoveError>> {
+fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed>, Stop<RemoveError>> {
     let write = Write::begin(connection)?;
     let (mut removed, mut bytes) = (Vec::new(), 0_u64);
     // The values of all of them are found by their places, and nothing is added before the end.
     values::place(connection)?;
-    for run in runs {
-        let Some(id) = key(connection, run)? else {
-            return Err(Stop::Refused(RemoveError::NotFound { run: (*run).to_owned() }));
+    for guard in guards {
+        let Some(id) = key(connection, guard.run())? else {
+            return Err(Stop::Refused(RemoveError::NotFound { run: guard.run().to_owned() }));
         };
+        check_fence(connection, id, guard)?;
         let freed = size(connection, id)?;
         connection.prepare_cached(whole::REMOVE_VALUES_OF_RUN)?.execute([id])?;
         connection.prepare_cached(whole::REMOVE_RUN)?.execute([id])?;
@@ -291,6 +288,13 @@ fn remove_some(connection: &Connection, runs: &[&str]) -> Result<Vec<Freed>, Sto
     values::settle(connection)?;
     write.commit()?;
     Ok(removed)
+}
+
+/// Whether a guard still holds its run, within a transaction.
+fn check_fence(connection: &Connection, id: i64, guard: &RunGuard) -> Result<(), Stop<RemoveError>> {
+    let stored = fence::read(connection, id)?;
+    plan::check_fence(guard, stored.map(|stored| stored.fence))
+        .map_err(|loss| Stop::Refused(plan::not_to_remove(guard, loss)))
 }
 
 fn mark(connection: &Connection) -> SqlResult<Mark> {

@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::known::Head;
 use super::row::durability_name;
 use super::store::{Database, SqliteStore, Write};
-use super::{results, sql, values};
-use crate::error::{CommitError, CreateRunError, SnapshotError};
+use super::{fence, results, sql, values};
+use crate::error::{CommitError, CreateRunError, Loss, SnapshotError};
 use crate::plan::{self, NamespacePlan};
 use crate::run::{NewRun, RunUpdate};
-use crate::store::Synchronous;
+use crate::store::{RunGuard, Synchronous};
 
 /// A number that has been found to be in range.
 pub(super) fn number(number: u64) -> i64 {
@@ -58,23 +58,34 @@ impl SqliteStore {
 
     pub(super) fn write_batch(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
-        plan::check_update(run, update)?;
+        let run = guard.run();
         let mut database = self.writer(synchronous)?;
         let Database { connection, known, cursors, placed, log_room, .. } = &mut *database;
         let connection = &*connection;
         let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
         known.refresh(connection).map_err(failed)?;
-        let id = match known.id(run).filter(|_| update.is_nothing()) {
+        let id = match known.id(run) {
             Some(id) => Some(id),
-            None => update_run(connection, run, update).map_err(failed)?,
+            None => key(connection, run).map_err(failed)?,
         };
-        let Some(id) = id else { return Err(CommitError::NotFound { run: run.to_owned() }) };
+        let Some(id) = id else { return Err(plan::lost(guard, Loss::Removed)) };
+        let stored = match known.fence(run) {
+            Some(stored) => Some(stored),
+            None => fence::read(connection, id).map_err(failed)?,
+        };
+        plan::check_fence(guard, stored.map(|stored| stored.fence))
+            .map_err(|loss| plan::lost(guard, loss))?;
+        let Some(stored) = stored else { return Err(plan::lost(guard, Loss::Removed)) };
+        plan::check_update(run, update)?;
+        if !update.is_nothing() {
+            update_run(connection, run, update).map_err(failed)?;
+        }
         let plans = plan::plan(run, batch, |namespace| match known.head(run, namespace) {
             Some(Head(newest)) => Ok(newest),
             None => head(connection, id, namespace).map_err(failed),
@@ -89,6 +100,7 @@ impl SqliteStore {
         for record in batch {
             results::put(connection, &record.results).map_err(failed)?;
         }
+        let stored = fence::advance(connection, id, stored, batch).map_err(failed)?;
         let now_placed = values::place_many(connection, *placed, last).map_err(failed)?;
         if synchronous == Synchronous::Full {
             log_room.prepare();
@@ -96,7 +108,8 @@ impl SqliteStore {
         write.commit().map_err(failed)?;
         *placed = now_placed;
         cursors.committed(run, entries, &plans);
-        known.committed(run, id, (added > 0).then(|| entries.saturating_add(added)), &plans);
+        guard.advance(batch);
+        known.committed(run, (id, stored), (added > 0).then(|| entries.saturating_add(added)), &plans);
         Ok(())
     }
 }
@@ -107,8 +120,8 @@ fn insert_run(connection: &Connection, run: &NewRun) -> Result<(), Stop<CreateRu
     Ok(write.commit()?)
 }
 
-/// Adds a run's row and texts, within a transaction.
-pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<(), Stop<CreateRunError>> {
+/// Adds a run's row and texts, within a transaction, and gives the run's number.
+pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<i64, Stop<CreateRunError>> {
     let row = &run.row;
     let inserted = connection.prepare_cached(sql::INSERT_RUN)?.execute(params![
         row.run_id,
@@ -139,13 +152,14 @@ pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<(), St
     if inserted == 0 {
         return Err(Stop::Refused(CreateRunError::Exists { run: row.run_id.clone() }));
     }
+    let id = connection.last_insert_rowid();
     for snapshot in &run.snapshots {
         insert_snapshot(connection, &snapshot.digest, &snapshot.text).map_err(|stop| match stop {
             Stop::Refused(error) => Stop::Refused(error.into()),
             Stop::Failed(error) => Stop::Failed(error),
         })?;
     }
-    Ok(())
+    Ok(id)
 }
 
 fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Result<(), Stop<SnapshotError>> {
@@ -162,11 +176,13 @@ fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Resu
     Ok(())
 }
 
-/// Changes the run's row, if there is anything to change, and gives the run's number, `None` if there is no such run.
-fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlite::Result<Option<i64>> {
-    if update.is_nothing() {
-        return connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional();
-    }
+/// A run's number.
+pub(super) fn key(connection: &Connection, run: &str) -> rusqlite::Result<Option<i64>> {
+    connection.prepare_cached(sql::RUN_KEY)?.query_row([run], |row| row.get(0)).optional()
+}
+
+/// Changes the row of a run that there is.
+fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlite::Result<()> {
     let (pid_changes, pid) = update.pid.parts();
     let (result_changes, result) = update.result.parts();
     let (error_changes, error) = update.error.parts();
@@ -174,31 +190,28 @@ fn update_run(connection: &Connection, run: &str, update: &RunUpdate) -> rusqlit
     let (max_steps_changes, max_steps) = update.max_steps.parts();
     connection
         .prepare_cached(sql::UPDATE_RUN)?
-        .query_row(
-            params![
-                run,
-                number(update.at.0),
-                update.status.map(graph_core::record::Status::as_str),
-                update.step.map(number),
-                update.fuel.map(number),
-                update.graph.as_ref().map(Digest::as_bytes),
-                update.inputs.as_ref().map(Digest::as_bytes),
-                update.manifest.as_ref().map(Digest::as_bytes),
-                update.pins.as_ref().map(Digest::as_bytes),
-                pid_changes,
-                pid,
-                result_changes,
-                result,
-                error_changes,
-                error,
-                continuation_changes,
-                continuation,
-                max_steps_changes,
-                max_steps.copied().map(number),
-            ],
-            |row| row.get(0),
-        )
-        .optional()
+        .execute(params![
+            run,
+            number(update.at.0),
+            update.status.map(graph_core::record::Status::as_str),
+            update.step.map(number),
+            update.fuel.map(number),
+            update.graph.as_ref().map(Digest::as_bytes),
+            update.inputs.as_ref().map(Digest::as_bytes),
+            update.manifest.as_ref().map(Digest::as_bytes),
+            update.pins.as_ref().map(Digest::as_bytes),
+            pid_changes,
+            pid,
+            result_changes,
+            result,
+            error_changes,
+            error,
+            continuation_changes,
+            continuation,
+            max_steps_changes,
+            max_steps.copied().map(number),
+        ])
+        .map(drop)
 }
 
 /// The newest checkpoint of a namespace.

@@ -1,7 +1,7 @@
 //! Stopping a run from outside, for `runs cancel` and `runs kill`.
 
 use graph_runtime::error::Kind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +38,12 @@ pub(super) struct Waiting {
     no_wait: bool,
 }
 
+/// Who holds a run, and the file that they have open, where there is one.
+struct Held {
+    holder: Holder,
+    lock: Option<PathBuf>,
+}
+
 /// What has become of the wish.
 struct Outcome {
     row: RunRow,
@@ -72,7 +78,8 @@ pub(super) fn stop(
             if waiting.no_wait {
                 Outcome { row, marked: false, ended: None, stopped: false }
             } else {
-                await_stop(&store, &row, &holder, wish, waiting.timeout, &thread, context)?
+                let held = Held { holder, lock: stores::lock_file(project, kind, &row.run_id)? };
+                await_stop(&store, &row, &held, wish, waiting.timeout, &thread, context)?
             }
         }
     };
@@ -95,7 +102,7 @@ fn mark(store: &Arc<dyn CheckpointStore>, run: &str, wish: Control, context: &Co
 fn await_stop(
     store: &Arc<dyn CheckpointStore>,
     row: &RunRow,
-    holder: &Holder,
+    held: &Held,
     wish: Control,
     timeout: Duration,
     thread: &RunFolder,
@@ -110,7 +117,7 @@ fn await_stop(
         }
         // A process ends itself if the run does not stop; one that cannot even do that is ended from here.
         if wish == Control::Kill && ended.is_none() && began.elapsed() > (GRACE + END).min(timeout) {
-            let pid = end_process(&**store, run, holder)?;
+            let pid = end_process(&**store, run, held)?;
             ended = Some((pid, Instant::now()));
         }
         let patience = ended.map_or(began.elapsed() < timeout, |(_, at)| at.elapsed() < END);
@@ -143,22 +150,22 @@ fn await_stop(
 }
 
 /// Ends the process that holds a run, after checking that it is that one.
-fn end_process(store: &dyn CheckpointStore, run: &str, holder: &Holder) -> Result<u32> {
+fn end_process(store: &dyn CheckpointStore, run: &str, held: &Held) -> Result<u32> {
     let refuse = |why: String| {
         Err(Error::storage(format!(
             "run {run} does not stop, and its process cannot be ended from here: {why}"
         )))
     };
-    let Holder::Known(owner) = holder else {
+    let Holder::Known(owner) = &held.holder else {
         return refuse("it has not said which one it is".to_owned());
     };
-    if store.holder(run)? != *holder {
+    if store.holder(run)? != held.holder {
         return refuse("another process has taken the run meanwhile".to_owned());
     }
     if owner.host != restore::this_process().host {
         return refuse(format!("it is {owner}"));
     }
-    if !store.lock_file(run).is_some_and(|lock| has_lock(owner, &lock)) {
+    if !held.lock.as_ref().is_some_and(|lock| has_lock(owner, lock)) {
         return refuse(format!("process {} does not hold its lock", owner.pid));
     }
     let sent = Command::new("sh")

@@ -48,12 +48,12 @@ impl Front for Counting {
 
     fn commit(
         &self,
-        run: &str,
+        guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
         synchronous: Synchronous,
     ) -> Result<(), CommitError> {
-        self.inner.commit(run, batch, update, synchronous)
+        self.inner.commit(guard, batch, update, synchronous)
     }
 
     fn has_read(&self, records: &mut dyn Iterator<Item = &SignedRecord>) {
@@ -134,6 +134,7 @@ fn stored(config: &str, child: Option<&str>, mut keep: impl FnMut(&SignedRecord)
     let mut new = graph_store::conformance::sample::run("r");
     new.row.key = key().id();
     store.create_run(&new).unwrap();
+    let guard = store.acquire("r", &crate::run::restore::this_process()).unwrap();
     let mut tree = RunTree::new(graph_of_run, setup);
     let mut waiting = vec![Event::Started];
     while let Some(event) = waiting.pop() {
@@ -145,7 +146,7 @@ fn stored(config: &str, child: Option<&str>, mut keep: impl FnMut(&SignedRecord)
                     signed.results = Vec::<SignedCacheEntry>::new();
                     if keep(&signed) {
                         let update = RunUpdate::default();
-                        CheckpointStore::commit(&store, "r", &[signed], &update, Synchronous::Normal)
+                        CheckpointStore::commit(&store, &guard, &[signed], &update, Synchronous::Normal)
                             .unwrap();
                     }
                 }

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::super::{OpenError, Options, SqliteStore};
 use super::Place;
-use crate::conformance::sample::{checkpoint, commit, run, update, whole};
+use crate::conformance::sample::{checkpoint, run, take_up, update, whole, write};
 use crate::error::{CommitError, ReadError, StorageError};
 use crate::store::{At, CheckpointStore, Synchronous};
 
@@ -75,8 +75,8 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
     let whole_length = fs::metadata(place.file()).unwrap().len();
     OpenOptions::new().write(true).open(place.file()).unwrap().set_len(whole_length / 2).unwrap();
     let error = SqliteStore::open(&place.file(), Options::default()).unwrap_err();
-    let OpenError::Storage(StorageError::Corrupt { file, .. }) = &error else { panic!("{error}") };
-    assert_eq!((file, error.code()), (&place.file(), ErrorCode::Integrity));
+    let OpenError::Storage(StorageError::Corrupt { location, .. }) = &error else { panic!("{error}") };
+    assert_eq!((location, error.code()), (&place.file().display().to_string(), ErrorCode::Integrity));
     assert_eq!(fs::metadata(place.file()).unwrap().len(), whole_length / 2);
 
     let reader = place.reader();
@@ -110,8 +110,10 @@ fn tables_that_are_not_as_they_were_made_are_damage() {
     let place = Place::new();
     place.fill(2);
     let store = place.store();
+    let guard = take_up(&store, "r");
     Connection::open(place.file()).unwrap().execute_batch("DROP TABLE pending").unwrap();
-    let error = store.commit("r", &[checkpoint("r", 2, vec![])], &update(9), Synchronous::Full).unwrap_err();
+    let error =
+        store.commit(&guard, &[checkpoint("r", 2, vec![])], &update(9), Synchronous::Full).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Integrity);
     assert!(error.to_string().contains("no such table: pending"), "{error}");
     assert_eq!(store.checkpoint("r", "", At::Latest).unwrap(), Some(checkpoint("r", 1, vec![])));
@@ -129,21 +131,25 @@ fn a_full_disk_keeps_what_was_committed() {
     let value = format!("\"{}\"", "v".repeat(3_000));
     let step = |sequence| [checkpoint("r", sequence, vec![whole("a", sequence, &value)])];
     let mut sequence = 0;
+    let guard = take_up(&store, "r");
     let error = loop {
-        match store.commit("r", &step(sequence), &update(sequence), Synchronous::Full) {
+        match store.commit(&guard, &step(sequence), &update(sequence), Synchronous::Full) {
             Ok(()) => sequence += 1,
             Err(error) => break error,
         }
     };
     assert!(sequence > 10, "{sequence}");
-    assert_eq!(error, CommitError::Storage(StorageError::Full { file: place.file() }));
+    assert_eq!(
+        error,
+        CommitError::Storage(StorageError::Full { location: place.file().display().to_string() })
+    );
     assert_eq!(error.code(), ErrorCode::Storage);
     let kept = |store: &SqliteStore| store.checkpoints("r", "", None, 1_000).unwrap().len() as u64;
     assert_eq!(kept(&store), sequence);
     assert_eq!(store.run("r").unwrap().unwrap().updated_at.0, sequence - 1);
     // With room again it goes on, here and in another process.
     store.lock().connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
-    commit(&store, "r", &step(sequence));
-    commit(&place.store(), "r", &step(sequence + 1));
+    write(&store, &guard, &step(sequence));
+    write(&place.store(), &guard, &step(sequence + 1));
     assert_eq!(kept(&store), sequence + 2);
 }

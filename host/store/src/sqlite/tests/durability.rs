@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::super::{OpenError, Options, SqliteStore};
 use super::{Place, read_only};
-use crate::conformance::sample::{checkpoint, commit, owner, run, task, whole};
+use crate::conformance::sample::{checkpoint, commit, owner, run, take_up, task, whole, write};
 use crate::error::StorageError;
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Holder};
@@ -31,8 +31,8 @@ fn writes_until_it_is_killed() {
     let newest = store.checkpoint("r", "", At::Latest).unwrap();
     for sequence in newest.map_or(0, |newest| newest.sequence + 1).. {
         let value = sequence.to_string();
-        commit(&store, guard.run(), &[checkpoint("r", sequence, vec![whole("a", sequence, &value)])]);
-        commit(&store, guard.run(), &[task("r", sequence, "t", "x")]);
+        write(&store, &guard, &[checkpoint("r", sequence, vec![whole("a", sequence, &value)])]);
+        write(&store, &guard, &[task("r", sequence, "t", "x")]);
         println!("committed {sequence}");
     }
 }
@@ -90,8 +90,9 @@ fn a_copy_without_a_goodbye_has_everything() {
     store.create_run(&run("r")).unwrap();
     let all: Vec<_> =
         (0..50).map(|sequence| checkpoint("r", sequence, vec![whole("a", sequence, "1")])).collect();
+    let guard = take_up(&store, "r");
     for record in &all {
-        commit(&store, "r", std::slice::from_ref(record));
+        write(&store, &guard, std::slice::from_ref(record));
     }
     copy_as_it_lies(&place.file(), &other.file());
     assert_eq!(other.store().checkpoints("r", "", None, 100).unwrap(), all);

@@ -8,13 +8,17 @@ use rusqlite::{Connection, StatementStatus};
 
 use super::super::{SqliteStore, sql};
 use super::Place;
-use crate::conformance::sample::{checkpoint, commit, owner, run, segment, status, task, whole, within};
+use crate::conformance::sample::{
+    checkpoint, commit, owner, run, segment, status, take_up, task, whole, within, write,
+};
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Upkeep as _, Wanted};
 
 /// How the statements that a long run meets find their rows: by nothing less than this.
-const NARROW: [(&str, &str); 10] = [
+const NARROW: [(&str, &str); 12] = [
     ("HEAD", "(run=? AND namespace=?)"),
+    ("OWN_HEAD", "(run=? AND namespace=?)"),
+    ("FENCE", "USING INTEGER PRIMARY KEY (rowid=?)"),
     ("CHECKPOINT_AT_SEQUENCE", "(run=? AND namespace=? AND sequence=?)"),
     ("CHECKPOINT_AT_STEP_WITHIN", "(run=? AND namespace=? AND sequence>? AND sequence<?)"),
     ("CHECKPOINTS_UP_TO", "(run=? AND namespace=? AND sequence<?)"),
@@ -61,13 +65,14 @@ fn parameters(connection: &Connection, statement: &str) -> usize {
 /// The pages that 50 commits of an append loop write to the log.
 fn pages_of_fifty_steps(place: &Place, from: u64) -> i64 {
     let store = place.store();
+    let guard = take_up(&store, "r");
     {
         let database = store.lock();
         database.connection.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
         database.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     }
     for sequence in from..from + 50 {
-        commit(&store, "r", &[step(sequence)]);
+        write(&store, &guard, &[step(sequence)]);
     }
     let database = store.lock();
     database.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)).unwrap()
@@ -190,13 +195,18 @@ fn what_a_batch_voids_is_not_written() {
     let place = Place::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
-    commit(&store, "r", &[checkpoint("r", 0, vec![])]);
+    let guard = take_up(&store, "r");
+    write(&store, &guard, &[checkpoint("r", 0, vec![])]);
     let changes = || store.lock().connection.total_changes();
     let before = changes();
     let tasks = (0..100).map(|number| task("r", 0, &number.to_string(), "x"));
-    commit(&store, "r", &tasks.chain([checkpoint("r", 1, vec![])]).collect::<Vec<_>>());
-    // The run's row and the checkpoint.
+    write(&store, &guard, &tasks.chain([checkpoint("r", 1, vec![])]).collect::<Vec<_>>());
+    // The run's row and the checkpoint, which is the head by itself.
     assert_eq!(changes() - before, 2);
+    let before = changes();
+    write(&store, &guard, &[checkpoint("r", 2, vec![]), task("r", 2, "t", "x")]);
+    // The same, the task, and that it is the head.
+    assert_eq!(changes() - before, 4);
 }
 
 /// The instructions of SQLite's machine that the statements of a store have taken since it was opened.
@@ -280,14 +290,15 @@ fn two_readers_follow_a_run_at_the_cost_of_what_is_new() {
     let cost = |count: u64| {
         let place = Place::new();
         let store = with_children(&place, count);
+        let guard = take_up(&store, "r");
         let (mut one, mut other) = (0, 0);
         read_on(&store, &mut one);
         read_on(&store, &mut other);
         let before = instructions(&store);
         for number in 0..count {
             let child = |record| within(&format!("2.{number}"), record);
-            commit(&store, "r", &[child(checkpoint("r", 0, vec![])), child(checkpoint("r", 1, vec![]))]);
-            commit(&store, "r", &[child(status("r", 1, "interrupted"))]);
+            write(&store, &guard, &[child(checkpoint("r", 0, vec![])), child(checkpoint("r", 1, vec![]))]);
+            write(&store, &guard, &[child(status("r", 1, "interrupted"))]);
             assert_eq!(read_on(&store, &mut one), 3);
             assert_eq!(read_on(&store, &mut other), 3);
         }

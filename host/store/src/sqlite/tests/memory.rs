@@ -49,8 +49,9 @@ fn fill(place: &Place) {
         error: Change::Set("{}".into()),
         ..crate::run::RunUpdate::default()
     };
-    store.commit("r", &[], &update, crate::store::Synchronous::Normal).unwrap();
-    std::mem::forget(store.acquire("r", &owner(7)).unwrap());
+    let guard = store.acquire("r", &owner(7)).unwrap();
+    store.commit(&guard, &[], &update, crate::store::Synchronous::Normal).unwrap();
+    std::mem::forget(guard);
     let connection = Connection::open(place.file()).unwrap();
     connection.execute_batch("INSERT INTO prunings (run, namespace, note) VALUES (1, '', 'said')").unwrap();
 }

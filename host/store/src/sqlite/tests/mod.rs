@@ -4,6 +4,7 @@
 
 mod damage;
 mod durability;
+mod fences;
 mod growth;
 #[cfg(target_os = "linux")]
 mod memory;

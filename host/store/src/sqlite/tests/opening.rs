@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::super::{OpenError, Options, SCHEMA_VERSION, SqliteStore};
 use super::{Place, read_only};
-use crate::conformance::sample::{checkpoint, commit, owner, run, segment, update, whole};
+use crate::conformance::sample::{checkpoint, commit, late, owner, run, segment, take_up, update, whole};
 use crate::error::{AcquireError, CommitError, StorageError};
 use crate::run::RunFilter;
 use crate::store::{At, CheckpointStore, Synchronous, Wanted};
@@ -93,11 +93,11 @@ fn folders_are_made_and_what_is_in_the_way_is_named() {
     let OpenError::Folder { folder, .. } = refused(&file, Options::default()) else { panic!("opened") };
     assert_eq!(folder, deep.join("below"));
     let folder = place.0.path().to_owned();
-    let OpenError::Storage(StorageError::NotWritable { file, .. }) = refused(&folder, Options::default())
+    let OpenError::Storage(StorageError::NotWritable { location, .. }) = refused(&folder, Options::default())
     else {
         panic!("opened")
     };
-    assert_eq!(file, folder);
+    assert_eq!(location, folder.display().to_string());
 }
 
 #[test]
@@ -118,12 +118,18 @@ fn a_reader_sees_a_run_under_way_and_writes_nothing() {
     let store = place.store();
     store.create_run(&run("r")).unwrap();
     let reader = place.reader();
-    store.commit("r", &[checkpoint("r", 0, vec![])], &update(1), Synchronous::Full).unwrap();
+    let guard = take_up(&store, "r");
+    let fence = guard.fence();
+    store.commit(&guard, &[checkpoint("r", 0, vec![])], &update(1), Synchronous::Full).unwrap();
+    drop(guard);
+    fs::remove_dir(place.file().with_extension("")).unwrap();
     assert_eq!(reader.checkpoint("r", "", At::Latest).unwrap(), Some(checkpoint("r", 0, vec![])));
     assert_eq!(reader.runs(&RunFilter::default()).unwrap().len(), 1);
-    let refused =
-        StorageError::NotWritable { file: place.file(), reason: "it was opened for reading only".to_owned() };
-    let commit = reader.commit("r", &[], &update(1), Synchronous::Full);
+    let refused = StorageError::NotWritable {
+        location: place.file().display().to_string(),
+        reason: "it was opened for reading only".to_owned(),
+    };
+    let commit = reader.commit(&late("r", fence), &[], &update(1), Synchronous::Full);
     assert_eq!(commit, Err(CommitError::Storage(refused.clone())));
     assert_eq!(reader.acquire("r", &owner(1)).unwrap_err(), AcquireError::Storage(refused));
     assert!(!place.file().with_extension("").exists());
@@ -148,6 +154,7 @@ fn a_commit_is_pressed_as_hard_as_it_says() {
     let place = Place::new();
     let store = place.store();
     store.create_run(&run("r")).unwrap();
+    let guard = take_up(&store, "r");
     let pragma = |name: &str| -> String {
         let level = |row: &rusqlite::Row<'_>| {
             row.get_ref(0).map(|value| match value {
@@ -161,7 +168,7 @@ fn a_commit_is_pressed_as_hard_as_it_says() {
     for (synchronous, level) in
         [(Synchronous::Full, "2"), (Synchronous::Normal, "1"), (Synchronous::Full, "2")]
     {
-        store.commit("r", &[], &update(1), synchronous).unwrap();
+        store.commit(&guard, &[], &update(1), synchronous).unwrap();
         assert_eq!(pragma("synchronous"), level);
     }
 }
@@ -179,7 +186,7 @@ fn lock_files_lie_beside_the_file_and_go_away() {
     assert_eq!(fs::read_dir(&locks).unwrap().count(), 0);
     // A name that could lead elsewhere is replaced by 64 digits.
     for id in ["../../r", "", ".", &"r".repeat(300)] {
-        let path = store.lock_path(id);
+        let path = SqliteStore::lock_file(&place.file(), id);
         assert_eq!(path.parent(), Some(locks.as_path()));
         assert_eq!(path.file_name().unwrap().len(), 69);
     }

@@ -1,0 +1,56 @@
+//! What writes to a run build on: its epoch, and its last record.
+
+use graph_core::digest::Digest;
+use graph_core::record::SignedRecord;
+use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
+
+use super::{row, sql};
+use crate::plan;
+use crate::store::Fence;
+
+/// A run's fence, and whether its head has a place of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) fence: Fence,
+    /// The head is in `fences`; otherwise it is the newest checkpoint of the run itself.
+    apart: bool,
+}
+
+/// Reads the fence of a run; `None` where nobody has taken it up since it was made. To be called in a transaction.
+pub(super) fn read(connection: &Connection, run: i64) -> SqlResult<Option<Stored>> {
+    let found = connection.prepare_cached(sql::FENCE)?.query_row([run], row::fence).optional()?;
+    let Some((epoch, head)) = found else { return Ok(None) };
+    let apart = head.is_some();
+    let head = match head {
+        Some(head) => Some(head),
+        None => connection
+            .prepare_cached(sql::OWN_HEAD)?
+            .query_row([run], |row| row.get(0).map(Digest::from_bytes))
+            .optional()?,
+    };
+    Ok(Some(Stored { fence: Fence { epoch, head }, apart }))
+}
+
+/// Notes the last record of a batch as the head, within its transaction, and gives the fence from then on.
+pub(super) fn advance(
+    connection: &Connection,
+    run: i64,
+    before: Stored,
+    batch: &[SignedRecord],
+) -> SqlResult<Stored> {
+    let Some(last) = batch.last() else { return Ok(before) };
+    let apart = !plan::is_own_checkpoint(last.kind, &last.namespace);
+    if apart || before.apart {
+        let head = apart.then(|| last.digest.as_bytes());
+        connection.prepare_cached(sql::SET_HEAD)?.execute(params![run, head])?;
+    }
+    Ok(Stored { fence: Fence { head: Some(last.digest), ..before.fence }, apart })
+}
+
+/// Raises a run's epoch within a transaction, and gives its fence from then on.
+pub(super) fn raise(connection: &Connection, run: i64) -> SqlResult<Fence> {
+    let epoch: i64 = connection.prepare_cached(sql::NEXT_EPOCH)?.query_row([], |row| row.get(0))?;
+    connection.prepare_cached(sql::RAISE_EPOCH)?.execute([run, epoch])?;
+    let raised = read(connection, run)?;
+    raised.map(|raised| raised.fence).ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
