@@ -89,15 +89,19 @@ fn fits(expected: &[&str], lines: &[&str]) -> bool {
 }
 
 /// Copies what git would keep: no build folders, no state of runs.
+#[cfg(unix)]
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name();
-        if entry.file_type().unwrap().is_dir() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
             if name != "target" && name != "state" {
                 copy(&entry.path(), &to.join(name));
             }
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path()).unwrap(), to.join(name)).unwrap();
         } else {
             std::fs::copy(entry.path(), to.join(name)).unwrap();
         }
