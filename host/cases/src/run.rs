@@ -147,6 +147,7 @@ mod tests {
             home: Home::at(home.path().to_path_buf()),
             compiler: graph_runtime::graph_engine::Compiler::InProcess,
             notices: Arc::new(()),
+            functions: Arc::default(),
         };
         let project = Project::at(home.path().to_path_buf());
         // Texts lie beside the cases; what runs is doubled.

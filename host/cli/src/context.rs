@@ -28,7 +28,7 @@ impl Context {
             project::show_paths_from(folder);
         }
         let notices = Arc::new(TerminalNotices { output, quiet: false });
-        Ok(Self { output, host: Host { home: Home::find()?, compiler, notices } })
+        Ok(Self { output, host: Host { home: Home::find()?, compiler, notices, functions: Arc::default() } })
     }
 
     /// The same, with nothing said about what components write and emit, warnings excepted.

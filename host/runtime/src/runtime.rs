@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Kind, Result};
+use crate::executor::functions::Functions;
 use crate::history::events::{Kinds, Reader};
 use crate::host::Host;
 use crate::notice::NoticeObserver;
@@ -42,6 +43,8 @@ pub struct Options {
     pub compiler: Compiler,
     /// Hears of what happens around runs.
     pub notices: Arc<dyn NoticeObserver>,
+    /// Items that the program performs itself. A manifest has to permit each.
+    pub functions: Functions,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             store: None,
             compiler: Compiler::InProcess,
             notices: Arc::new(()),
+            functions: Functions::default(),
         }
     }
 }
@@ -114,8 +118,8 @@ pub struct PlannedRun {
 impl Runtime {
     /// Opens a project for its user. The project's state is made where there is none; state of another host is refused.
     pub fn open(project: Project, home: Home, options: Options) -> Result<Self> {
-        let Options { sources, manifest, kept, store, compiler, notices } = options;
-        let host = Host { home, compiler, notices };
+        let Options { sources, manifest, kept, store, compiler, notices, functions } = options;
+        let host = Host { home, compiler, notices, functions: Arc::new(functions) };
         let store = match store {
             Some(store) => store,
             None => stores::open(project.folder(), kept, &host)?,

@@ -79,6 +79,10 @@ pub struct ItemEntry {
     /// Whether they may call other items, of those that may be dispatched.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tools: bool,
+    /// Whether they may be functions of the program that runs the graph, which nothing bounds: no signature, no sandbox, no
+    /// fuel, no memory limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsandboxed: bool,
     /// What a task of theirs may use up.
     pub limits: TaskLimits,
 }
@@ -196,6 +200,14 @@ impl Manifest {
             .iter()
             .filter(|entry| entry.pattern.matches(id))
             .max_by_key(|entry| entry.pattern.specificity())
+    }
+
+    /// Whether an item may be a function of the program that runs the graph, at a node with these `capabilities`. A node
+    /// whose interfaces are narrowed, by itself or by a node above, runs none: a function cannot be held to what is left.
+    pub fn permits_unsandboxed(&self, item_id: &str, node: Option<&NodeCapabilities>) -> bool {
+        let is_narrowed =
+            self.narrowing.kinds.is_some() || node.is_some_and(|node| node.interfaces.is_some());
+        !is_narrowed && self.entry_for(item_id).is_some_and(|entry| entry.unsandboxed)
     }
 
     /// What a task of an item may use up.

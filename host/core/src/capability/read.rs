@@ -158,12 +158,25 @@ fn read_item(
     let secrets = fields.get("secrets").map(|node| rules::secrets(node, base, problems)).unwrap_or_default();
     let knowledge = fields.get("knowledge").map(|node| rules::knowledge(node, problems)).unwrap_or_default();
     let tools = fields.bool("tools").unwrap_or(false);
+    let unsandboxed = fields.bool("unsandboxed").unwrap_or(false);
     let limits = match fields.fields("limits", format!("`limits` of {name}")) {
         Some(fields) => read_limits(fields, limits),
         None => limits,
     };
     fields.finish();
-    Some(ItemEntry { pattern: pattern?, filesystem, clocks, random, http, secrets, knowledge, tools, limits })
+    let pattern = pattern?;
+    Some(ItemEntry {
+        pattern,
+        filesystem,
+        clocks,
+        random,
+        http,
+        secrets,
+        knowledge,
+        tools,
+        unsandboxed,
+        limits,
+    })
 }
 
 fn read_mounts(node: &Node, base: &str, problems: &Problems) -> Vec<ManifestMount> {

@@ -23,6 +23,7 @@ use graph_engine::{Call, EventRecord, Journal, Knowledge, LogLine, PreparedNode,
 use graph_store::CheckpointStore;
 
 use crate::executor::component_calls::Caller;
+use crate::executor::functions;
 use crate::executor::item_operations::{Primaries, Request};
 use crate::executor::operation_journal as items;
 use crate::executor::tape::Tape;
@@ -176,6 +177,9 @@ impl ComponentExecutor {
             if (spec.primary, spec.item_type) != (Primary::Execute, ItemType::Tool) {
                 return shared.with_text(spec, place).await;
             }
+            if shared.is_function(&spec) {
+                return shared.function(spec, place).await;
+            }
             match shared.ready(&spec, place).await {
                 // It was let in when the run began, or went on; this superstep may be recorded later than that.
                 Ok(ready) => match ready.expired(&spec.item_id, spec.clock) {
@@ -239,6 +243,10 @@ impl TaskExecutor for ComponentExecutor {
     fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
         let (shared, spec) = (Arc::clone(&self.shared), spec.clone());
         async move {
+            // What a function's answer depends on is not known.
+            if shared.is_function(&spec) {
+                return None;
+            }
             let ready = shared.ready(&spec, Place::Node(spec.node)).await.ok()?;
             // What would not be let in now has nothing to stand in for it.
             ready.expired(&spec.item_id, spec.clock).is_none().then_some(ready.performer)
@@ -335,6 +343,30 @@ impl Shared {
         Ok(ready)
     }
 
+    /// Whether the item is a function of the program, or was one of the program that ran the graph.
+    fn is_function(&self, spec: &TaskSpec) -> bool {
+        self.components.functions.contains(&spec.item_id)
+            || self.tape.as_ref().is_some_and(|tape| {
+                tape.entries().first().is_some_and(|entry| entry.interface == functions::UNSANDBOXED)
+            })
+    }
+
+    /// Performs an attempt with a function.
+    async fn function(&self, spec: TaskSpec, place: Place) -> TaskReport {
+        // Nothing repeats in a replay what no sandbox holds.
+        if let Some(tape) = &self.tape {
+            return functions::played(tape, &spec);
+        }
+        let (capabilities, _) = place.restrictions(&spec.graph);
+        let trust = &self.components.trust;
+        match functions::refusal(&spec.item_id, &spec.manifest, capabilities, trust, spec.clock.into()) {
+            Some(refusal) => {
+                TaskReport::new(Err(Failure::new(Category::Denied, refusal.message().to_owned())), 0)
+            }
+            None => self.components.functions.perform(spec).await,
+        }
+    }
+
     /// What the host has for every call.
     pub(crate) fn services(&self) -> Services {
         Services { knowledge: self.knowledge.clone(), tools: None }
@@ -376,11 +408,12 @@ impl Shared {
         // What is signed is not signed again, whoever answers.
         let played = self.tape.as_ref().filter(|tape| !tape.is_live() || spec.primary == Primary::Sign);
         if let Some(tape) = played {
-            return items::played(tape, spec.primary, &request, spec.limits.fuel);
+            let operation = (items::ITEMS, spec.primary.as_str());
+            return items::played(tape, operation, &request, spec.limits.fuel);
         }
         let primary = spec.primary;
         let mut report = self.text_of_world(spec, place).await;
-        report.journal.push(items::entry(primary, request, &report));
+        report.journal.push(items::entry(items::ITEMS, primary.as_str(), request, &report));
         report
     }
 

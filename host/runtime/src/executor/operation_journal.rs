@@ -1,6 +1,6 @@
-//! The journal of tasks that load, search and sign items: what a folder holds is the world's.
+//! The journal of tasks that no component performs: they load, search and sign items, or are functions of the program. What a
+//! folder holds, and what a program does, is the world's.
 
-use graph_core::graph::Primary;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::record::{JournalEntry, JournalReader};
 use graph_core::walker::{TaskReport, TaskSpec};
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::executor::tape::Tape;
 
-/// The interface under which these entries stand.
-const ITEMS: &str = "graph-host:items";
+/// The interface under which the entries of loads, searches and signatures stand; their function is the primary.
+pub(crate) const ITEMS: &str = "graph-host:items";
 
 /// What a task asks for.
 pub(crate) fn request(spec: &TaskSpec) -> Value {
@@ -17,7 +17,7 @@ pub(crate) fn request(spec: &TaskSpec) -> Value {
 }
 
 /// What a task was answered.
-pub(crate) fn entry(primary: Primary, request: Value, report: &TaskReport) -> JournalEntry {
+pub(crate) fn entry(interface: &str, function: &str, request: Value, report: &TaskReport) -> JournalEntry {
     let mut result = match &report.result {
         Ok(Outcome::Result(value)) => json!({ "value": value }),
         Ok(other) => json!({ "outcome": other }),
@@ -30,8 +30,8 @@ pub(crate) fn entry(primary: Primary, request: Value, report: &TaskReport) -> Jo
         result["work"] = json!(report.work);
     }
     JournalEntry {
-        function: primary.as_str().to_owned(),
-        interface: ITEMS.to_owned(),
+        function: function.to_owned(),
+        interface: interface.to_owned(),
         ok: report.result.is_ok(),
         request: request.into(),
         result: result.into(),
@@ -39,13 +39,18 @@ pub(crate) fn entry(primary: Primary, request: Value, report: &TaskReport) -> Jo
 }
 
 /// The answer of a tape. `fuel` is what an attempt is charged that was given up because its time was over.
-pub(crate) fn played(tape: &Tape, primary: Primary, request: &Value, fuel: u64) -> TaskReport {
+pub(crate) fn played(
+    tape: &Tape,
+    (interface, function): (&str, &str),
+    request: &Value,
+    fuel: u64,
+) -> TaskReport {
     let entries = tape.entries();
     if let Some(failure) = entries.last().and_then(JournalEntry::as_deadline) {
         return TaskReport { journal: entries, ..TaskReport::new(Err(failure), fuel) };
     }
     let mut reader = JournalReader::new(entries.clone());
-    let taken = reader.take(ITEMS, primary.as_str(), request).and_then(|(place, entry)| {
+    let taken = reader.take(interface, function, request).and_then(|(place, entry)| {
         let report = report(&entry).ok_or_else(|| {
             JournalReader::content_differs(place, &entry, "its result is not an answer".to_owned())
         })?;
@@ -82,7 +87,11 @@ fn report(entry: &JournalEntry) -> Option<TaskReport> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use graph_core::graph::Primary;
+
     use super::*;
+
+    const LOAD: (&str, &str) = (ITEMS, Primary::Load.as_str());
 
     #[test]
     fn an_answer_is_played_as_it_was() {
@@ -94,19 +103,19 @@ mod tests {
         };
         let failed = TaskReport::new(Err(Failure::new(Category::Permanent, "not there")), 0);
         for report in [warned, failed] {
-            let entry = entry(Primary::Load, request.clone(), &report);
+            let entry = entry(LOAD.0, LOAD.1, request.clone(), &report);
             let tape = Tape::new(false);
             tape.load(vec![entry.clone()]);
-            let again = played(&tape, Primary::Load, &request, 7);
+            let again = played(&tape, LOAD, &request, 7);
             assert_eq!(again, TaskReport { journal: vec![entry], ..report });
             assert_eq!(tape.difference(), None);
             // What is asked otherwise is not answered.
-            let other = played(&tape, Primary::Load, &json!({"item_id": "a/c"}), 7);
+            let other = played(&tape, LOAD, &json!({"item_id": "a/c"}), 7);
             assert_eq!(other.result.unwrap_err().category, Category::Internal);
             assert!(tape.difference().is_some());
         }
         let tape = Tape::new(false);
         tape.load(vec![JournalEntry::deadline(&Failure::new(Category::Timeout, "late"))]);
-        assert_eq!(played(&tape, Primary::Search, &request, 7).fuel, 7);
+        assert_eq!(played(&tape, (ITEMS, Primary::Search.as_str()), &request, 7).fuel, 7);
     }
 }

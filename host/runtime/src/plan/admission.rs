@@ -17,6 +17,7 @@ use graph_engine::{DescribeError, Engine, LoadError, LoadedComponent, PrepareErr
 
 use crate::error::Error;
 use crate::error::Kind;
+use crate::executor::functions::Functions;
 use crate::executor::item_operations::Primaries;
 use crate::items::locate::{self, FindError, ItemLocator, LocatedItem, Space};
 use crate::items::precedence::{self, Precedence};
@@ -44,6 +45,8 @@ pub struct Components {
     pub log: Option<TrustLog>,
     /// The key with which the user lets the run sign.
     pub signing_key: Option<SigningKey>,
+    /// The items that the program performs itself.
+    pub functions: Arc<Functions>,
 }
 
 /// A component that has been let in and compiled.

@@ -42,6 +42,8 @@ pub struct PlannedNode {
     pub name: String,
     /// The item is a graph.
     pub is_graph: bool,
+    /// The item is a function of the program.
+    pub is_function: bool,
     /// When the hook is asked, if it is one.
     pub hook: Option<HookEvent>,
     /// The item, or the template that gives it.
@@ -152,7 +154,8 @@ impl Plan {
                     continue;
                 }
                 let mut planned = outline(index, &node.name, action, &inside);
-                if resolve_item(components, action, &mut planned, &mut items, &mut texts) {
+                let used = inside.used(node.capabilities.as_ref(), node.limits);
+                if resolve_item(components, used, action, &mut planned, &mut items, &mut texts) {
                     named.push(Named { inside: Arc::clone(&inside), hook: None, at: nodes.len() });
                 }
                 nodes.push(planned);
@@ -166,7 +169,14 @@ impl Plan {
                 let mut planned = PlannedNode { hook: Some(hook.event), ..planned };
                 if names_graph(action, graphs) {
                     planned.problems.push(Error::invalid("a hook runs no graph; name a component").into());
-                } else if resolve_item(components, action, &mut planned, &mut items, &mut texts) {
+                } else if resolve_item(
+                    components,
+                    inside.used(None, inside.graph.limits),
+                    action,
+                    &mut planned,
+                    &mut items,
+                    &mut texts,
+                ) {
                     named.push(Named { inside: Arc::clone(&inside), hook: Some(place), at: hooks.len() });
                 }
                 hooks.push(planned);

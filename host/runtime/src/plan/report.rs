@@ -1,6 +1,6 @@
 //! What a plan says: its refusals, its notices, and the plan as programs see it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use graph_core::trust::{Standing, TextStanding};
@@ -23,6 +23,16 @@ impl Plan {
             }
         }
         users
+    }
+
+    /// The functions of the program that nodes and hooks name.
+    pub fn functions(&self) -> BTreeSet<String> {
+        let functions = self.all().filter(|node| node.is_function);
+        let ids = functions.filter_map(|node| match &node.item {
+            PlannedId::Literal(id) => Some(id.clone()),
+            PlannedId::Template(_) => None,
+        });
+        ids.collect()
     }
 
     /// Nodes and hooks whose dispatch the manifest does not permit.
@@ -146,6 +156,7 @@ impl Plan {
                 },
                 "grant": node.grant,
                 "is_graph": node.is_graph,
+                "unsandboxed": node.is_function,
             })
         };
         let nodes: Vec<_> = self.nodes.iter().map(describe).collect();

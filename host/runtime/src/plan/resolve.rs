@@ -11,6 +11,8 @@ use super::scope::Use;
 use super::texts::{self, Texts};
 use super::{PlanProblem, PlannedId, PlannedNode};
 use crate::error::Error;
+use crate::executor::functions;
+use crate::items::locate::judged;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
 
 /// Finds, verifies and compiles items: several at once, as what is in no cache takes time.
@@ -44,6 +46,7 @@ pub(super) fn admit_all(
 /// Looks at the text that an action uses, or takes note of its item. Whether it is an item that is known by its id.
 pub(super) fn resolve_item(
     components: &Components,
+    used: Use<'_>,
     action: &Action,
     planned: &mut PlannedNode,
     items: &mut BTreeSet<String>,
@@ -54,6 +57,13 @@ pub(super) fn resolve_item(
         return false;
     }
     let PlannedId::Literal(id) = &planned.item else { return false };
+    if components.functions.contains(id) {
+        planned.is_function = true;
+        let judged = judged(components.recorded);
+        let refusal = functions::refusal(id, used.manifest, used.capabilities, &components.trust, judged);
+        planned.problems.extend(refusal.map(PlanProblem::from));
+        return false;
+    }
     items.insert(id.clone());
     true
 }

@@ -150,6 +150,7 @@ pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &In
         index,
         name: inside.path_of(name),
         is_graph: false,
+        is_function: false,
         hook: None,
         item,
         dispatch,

@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::executor::functions::Functions;
 use crate::executor::{ComponentExecutor, Tape};
 use crate::host::Host;
 use crate::items::locate::judged;
@@ -289,6 +290,7 @@ impl ReplayContext {
         let manifest = parameters::allowed(&graph, &inputs, &manifest);
         let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
         components.recorded = Some(checkpoint.at);
+        components.functions = Arc::new(Functions::recorded(&kept.unsandboxed));
         let judged = judged(components.recorded);
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
         let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));

@@ -1,6 +1,6 @@
 //! What a run is pinned to: the texts and components that it began with, and where they came from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use graph_core::digest::{Digest, DomainHasher};
@@ -66,6 +66,9 @@ pub struct Pins {
     pub signers: BTreeMap<String, Vec<KeyId>>,
     /// The effective grants, by node.
     pub grants: BTreeMap<String, Digest>,
+    /// The items that were functions of the program that ran the graph, which no sandbox holds.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsandboxed: BTreeSet<String>,
 }
 
 /// A graph inside a run's graph.
@@ -99,6 +102,7 @@ impl Pins {
             hooks_text: None,
             signers: BTreeMap::new(),
             grants: BTreeMap::new(),
+            unsandboxed: BTreeSet::new(),
         }
     }
 
@@ -155,6 +159,7 @@ impl Pins {
             .chain(&plan.hooks)
             .filter_map(|node| node.grant.as_ref().map(|grant| (grant_name(node), grant.digest())));
         self.grants = grants.collect();
+        self.unsandboxed = plan.functions();
     }
 
     /// Where items are looked for when the run goes on. What it was begun with stays admitted, as far as it has not changed.

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Kind;
 use crate::error::{Error, Result};
+use crate::executor::functions::Functions;
 use crate::host::{Host, now};
 use crate::items::locate::judged;
 use crate::items::text_items;
@@ -136,6 +137,8 @@ pub async fn open(
     components.log = Some(TrustLog::of(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
+    components.functions = Arc::clone(&host.functions);
+    performed_here(&run, &kept.pins, &components.functions)?;
     let hooks = kept.hooks(&*store)?;
     let plan = Plan::make(&graph, &graphs, &hooks.hooks, &components).await;
     pins.of_plan(&plan);
@@ -219,6 +222,21 @@ fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) ->
     let inside = graphs.values().map(|graph| kept_text(&graph.document));
     let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
     documents.into_iter().chain(inside).chain(texts.map(|text| (text.digest, text.content.clone()))).collect()
+}
+
+/// Refuses a run whose functions are those of another program.
+fn performed_here(run: &str, kept: &Pins, functions: &Functions) -> Result<()> {
+    let missing: Vec<_> =
+        kept.unsandboxed.iter().filter(|id| !functions.contains(id)).map(|id| format!("`{id}`")).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "run {run} cannot be resumed here: {} {} of the program that began it, which no sandbox holds",
+        missing.join(", "),
+        if missing.len() == 1 { "is a function" } else { "are functions" },
+    );
+    Err(Error::denied(printable(&message).into_owned()).help("resume it with the program that began it"))
 }
 
 /// What is signed counts, whatever the row says: the checkpoint, and what was accepted under it.

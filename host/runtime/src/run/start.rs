@@ -123,7 +123,8 @@ impl RunContext {
             Subgraphs::resolve(&file.graph, Graphs::new(), &places, &trust, &manifest, |_| false)?;
         pins.of_graphs(&subgraphs.graphs);
         pins.of_signed_graphs(Some(&file.standing), &subgraphs.files);
-        let components = components(engine, places, trust, manifest, sources.allow_unsigned);
+        let mut components = components(engine, places, trust, manifest, sources.allow_unsigned);
+        components.functions = Arc::clone(&host.functions);
         Ok(Self { file, subgraphs, components, hooks, project: keeper.clone(), pins })
     }
 
@@ -177,6 +178,7 @@ pub fn components(
         recorded: None,
         log: None,
         signing_key: None,
+        functions: Arc::default(),
     }
 }
 

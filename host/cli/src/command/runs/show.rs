@@ -1,5 +1,6 @@
 //! `graph-host runs show`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use graph_core::diagnostic::one_line;
@@ -14,6 +15,7 @@ use graph_host::terminal::run_report::{self, short_number, short_span, step_line
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use graph_runtime::history::run_document::RunDocument;
+use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
@@ -139,6 +141,7 @@ fn document(
     let children: Vec<_> = children.iter().map(ChildRun::to_json).collect();
     document.insert("child_runs".to_owned(), json!(children));
     document.insert("accepted".to_owned(), accepted::document(&told.accepted()));
+    document.insert("unsandboxed".to_owned(), json!(unsandboxed(store, row)));
     // What hooks have come to since the newest checkpoint.
     document.insert("hooks".to_owned(), json!(told.hooked()));
     document.insert("unreadable".to_owned(), json!(told.trouble));
@@ -149,6 +152,13 @@ fn document(
     };
     document.insert("holder".to_owned(), holder);
     Ok(document)
+}
+
+/// The items that were functions of the program that ran the graph, as far as the graph names them; what the run is pinned to
+/// may be unreadable.
+fn unsandboxed(store: &dyn CheckpointStore, row: &RunRow) -> BTreeSet<String> {
+    let text = restore::snapshot(store, &row.pins, "what it is pinned to");
+    text.and_then(|text| Pins::read(&text)).map(|pins| pins.unsandboxed).unwrap_or_default()
 }
 
 /// A line for each superstep and each edit, with what failed below it.
@@ -241,6 +251,12 @@ fn print(
         let told =
             format!("{} of the world, {} bytes", run_report::counted(calls, "call"), short_number(bytes));
         out.line(styled(output::DIM, told))?;
+    }
+    let unsandboxed = unsandboxed(store, row);
+    if !unsandboxed.is_empty() {
+        let named: Vec<_> = unsandboxed.iter().map(|id| format!("`{}`", printable(id))).collect();
+        let told = format!("functions of the program that ran it: {}", named.join(", "));
+        out.line(format_args!("{} {told}", styled(output::CAUTION, "no sandbox:")))?;
     }
     if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {
         out.line(format_args!("held by {owner}"))?;

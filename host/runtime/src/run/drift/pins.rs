@@ -32,6 +32,12 @@ pub(crate) fn of_pins(
     }
     let new = now.components.keys().filter(|id| !before.components.contains_key(*id));
     lines.extend(new.map(|id| format!("{} is new", component(id))));
+    for id in before.unsandboxed.difference(&now.unsandboxed) {
+        lines.push(format!("`{id}` was a function of the program that ran the graph, and is none"));
+    }
+    for id in now.unsandboxed.difference(&before.unsandboxed) {
+        lines.push(format!("`{id}` is a function of the program now"));
+    }
     for (text, digest) in &before.texts {
         match now.texts.get(text) {
             Some(found) if found == digest => {}

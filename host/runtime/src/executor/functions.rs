@@ -1,0 +1,181 @@
+//! Items that the program which runs graphs performs itself: Rust closures, by item id. Nothing bounds them but their
+//! deadline and the size of their answer, so a manifest has to say `unsandboxed: true` for each, and every answer stands
+//! in the records under [`UNSANDBOXED`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use graph_core::capability::Manifest;
+use graph_core::digest::Digest;
+use graph_core::graph::NodeCapabilities;
+use graph_core::id::ItemId;
+use graph_core::json::canonical_string;
+use graph_core::limits::TaskLimits;
+use graph_core::node::{Activation, Category, Failure, Outcome};
+use graph_core::time::Timestamp;
+use graph_core::trust::{Moment, TrustStore};
+use graph_core::walker::{TaskReport, TaskSpec};
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result};
+use crate::executor::operation_journal as journal;
+use crate::executor::tape::Tape;
+
+/// The interface under which the answers of functions stand in journals.
+pub const UNSANDBOXED: &str = "graph-host:unsandboxed";
+
+/// What a function is given.
+#[derive(Clone, Debug)]
+pub struct FunctionCall {
+    /// The task that is performed; its `task` and `attempt` name the attempt.
+    pub activation: Activation,
+    /// The node's params, templates resolved.
+    pub params: Value,
+    /// The superstep's recorded time, which a component would read as the time.
+    pub clock: Timestamp,
+    /// The seed of random numbers: the same for every attempt of the task.
+    pub seed: Digest,
+    /// What the node allows. The host holds the function to `timeout` and `output` alone.
+    pub limits: TaskLimits,
+}
+
+type Answer = BoxFuture<'static, std::result::Result<Outcome, Failure>>;
+type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
+
+/// Items that the program performs itself, by id.
+///
+/// ```
+/// use graph_core::node::Outcome;
+/// use graph_runtime::executor::functions::Functions;
+/// use serde_json::json;
+///
+/// let functions = Functions::default().with("shop/price", |call| async move {
+///     let pieces = call.params["pieces"].as_u64().unwrap_or(1);
+///     Ok(Outcome::Result(json!({ "cents": 250 * pieces })))
+/// })?;
+/// assert!(functions.contains("shop/price"));
+/// # Ok::<(), graph_runtime::error::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Functions {
+    /// Without a closure where a run was performed by another program, and only its records are at hand.
+    by_id: BTreeMap<String, Option<Closure>>,
+}
+
+impl Functions {
+    /// Adds a function. It takes the place of every component with its id, and of an earlier function. A panic in it is a
+    /// failure of the attempt; dropping its future gives the attempt up. It may run on any thread of the tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The id is not an item id, or it has a version: a function has none.
+    pub fn with<F, A>(mut self, id: &str, function: F) -> Result<Self>
+    where
+        F: Fn(FunctionCall) -> A + Send + Sync + 'static,
+        A: Future<Output = std::result::Result<Outcome, Failure>> + Send + 'static,
+    {
+        ItemId::parse(id).map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")))?;
+        if id.contains('@') {
+            return Err(Error::usage(format!("`{id}` names a version, and a function has none")));
+        }
+        let closure: Closure = Arc::new(move |call| function(call).boxed());
+        self.by_id.insert(id.to_owned(), Some(closure));
+        Ok(self)
+    }
+
+    /// Functions of another program, which the records of a run name.
+    pub(crate) fn recorded<'i>(ids: impl IntoIterator<Item = &'i String>) -> Self {
+        Self { by_id: ids.into_iter().map(|id| (id.clone(), None)).collect() }
+    }
+
+    /// Whether an item is a function.
+    pub fn contains(&self, id: &str) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    /// Performs an attempt with a function of the program.
+    pub(crate) async fn perform(&self, spec: TaskSpec) -> TaskReport {
+        let (id, request, most) = (spec.item_id.clone(), journal::request(&spec), spec.limits.output);
+        let call = FunctionCall {
+            activation: spec.activation,
+            params: spec.params,
+            clock: spec.clock,
+            seed: spec.seed,
+            limits: spec.limits,
+        };
+        let result = match self.by_id.get(&id) {
+            Some(Some(function)) => {
+                let answer = AssertUnwindSafe(async move { function(call).await }).catch_unwind().await;
+                answer.unwrap_or_else(|_| {
+                    Err(Failure::new(Category::Internal, format!("the function `{id}` panicked")))
+                })
+            }
+            _ => Err(Failure::new(
+                Category::Denied,
+                format!("`{id}` is a function of the program that ran the graph, and not of this one"),
+            )),
+        };
+        let mut report = TaskReport::new(within(result, most), 0);
+        report.journal.push(journal::entry(UNSANDBOXED, &spec.item_id, request, &report));
+        report
+    }
+}
+
+/// An answer, if it is no larger than a component's may be.
+fn within(result: std::result::Result<Outcome, Failure>, most: u64) -> std::result::Result<Outcome, Failure> {
+    let size = match &result {
+        Ok(Outcome::Result(value)) => canonical_string(value).len(),
+        Ok(other) => canonical_string(&json!(other)).len(),
+        Err(_) => 0,
+    };
+    if size as u64 > most {
+        let message = format!("its answer has {size} bytes, and {most} are allowed (`output` of its limits)");
+        return Err(Failure::new(Category::Limit, message));
+    }
+    result
+}
+
+/// The answer of a tape in the place of a function.
+pub(crate) fn played(tape: &Tape, spec: &TaskSpec) -> TaskReport {
+    journal::played(tape, (UNSANDBOXED, &spec.item_id), &journal::request(spec), 0)
+}
+
+/// Why a function is not performed; none if it may be.
+pub(crate) fn refusal(
+    id: &str,
+    manifest: &Manifest,
+    node: Option<&NodeCapabilities>,
+    trust: &TrustStore,
+    at: Moment,
+) -> Option<Error> {
+    if let Err(few) = trust.still_enough(id, &[], at) {
+        return Some(
+            Error::integrity(format!("`{id}` is a function of this program, which nobody signs: {few}"))
+                .help("use a signed component; `graph-host trust list` shows what is required"),
+        );
+    }
+    if manifest.permits_unsandboxed(id, node) {
+        return None;
+    }
+    Some(
+        Error::denied(format!(
+            "`{id}` is a function of this program, which no sandbox holds, and the manifest does not permit that"
+        ))
+        .help(format!("to permit it, write in the manifest: items: {{ \"{id}\": {{ unsandboxed: true }} }}; a node whose \
+                       interfaces are narrowed runs no function")),
+    )
+}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.by_id.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;
