@@ -30,10 +30,10 @@ pub(crate) struct Standstill {
 }
 
 /// One component that is under way.
-struct Held(Arc<Standstill>);
+struct HeldTask(Arc<Standstill>);
 
 impl Standstill {
-    fn hold(self: &Arc<Self>) -> Held {
+    fn hold(self: &Arc<Self>) -> HeldTask {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         under_way.0 += 1;
         if under_way.1.is_none() {
@@ -42,11 +42,11 @@ impl Standstill {
             tokio::task::spawn_blocking(move || receiver.recv());
             under_way.1 = Some(sender);
         }
-        Held(Arc::clone(self))
+        HeldTask(Arc::clone(self))
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldTask {
     fn drop(&mut self) {
         let mut under_way = self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         under_way.0 -= 1;

@@ -33,7 +33,7 @@ use graph_runtime::history::gc;
 use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::items::locate::id_of_graph;
 use graph_runtime::items::subgraphs::recursion_warnings;
-use graph_runtime::run::context::{self, Assembled, Beginning, Definition, Environment, Ready};
+use graph_runtime::run::context::{self, Assembled, Beginning, Definition, Environment, PreparedRun};
 use graph_runtime::run::restore;
 
 /// The id of every case's first run; forks are counted behind it.
@@ -41,7 +41,7 @@ const RUN: &str = "case";
 
 /// Why an operation was not carried out.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum OperationError {
     /// It was refused; the run is as it was.
     Refused(Refusal),
     /// The case or the host is at fault: no expectation can match this.
@@ -55,7 +55,7 @@ pub(crate) struct Refusal {
     message: String,
 }
 
-impl Stop {
+impl OperationError {
     pub(crate) fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::Refused(Refusal { code: code.as_str().to_owned(), message: message.into() })
     }
@@ -65,7 +65,7 @@ impl Stop {
     }
 }
 
-impl From<graph_runtime::error::Error> for Stop {
+impl From<graph_runtime::error::Error> for OperationError {
     fn from(error: graph_runtime::error::Error) -> Self {
         if error.kind() == Kind::Internal {
             return Self::Fault(error.message().to_owned());
@@ -176,15 +176,18 @@ impl<'c> Session<'c> {
         self.told(done)
     }
 
-    fn hold(&mut self) -> Result<Option<Summary>, Stop> {
+    fn hold(&mut self) -> Result<Option<Summary>, OperationError> {
         // The same somebody each time: what is told of them is compared with what an undisturbed run tells.
         let owner = Owner { pid: 1, host: "elsewhere".to_owned(), since: Timestamp(0) };
-        let held = self.store.acquire(&self.run, &owner).map_err(|error| Stop::from(Error::from(error)))?;
+        let held = self
+            .store
+            .acquire(&self.run, &owner)
+            .map_err(|error| OperationError::from(Error::from(error)))?;
         self.held = Some(held);
         Ok(None)
     }
 
-    fn prune(&self, most: u64) -> Result<Option<Summary>, Stop> {
+    fn prune(&self, most: u64) -> Result<Option<Summary>, OperationError> {
         let row = restore::find(&*self.store, &self.run)?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         gc::shorten(self.store.upkeep(), &row, most, false, &self.key, &mut gc::Report::default())?;
@@ -192,12 +195,12 @@ impl<'c> Session<'c> {
     }
 
     /// What there is after an operation.
-    fn told(&self, done: Result<Option<Summary>, Stop>) -> Result<Actual, String> {
+    fn told(&self, done: Result<Option<Summary>, OperationError>) -> Result<Actual, String> {
         let (summary, refusal) = match done {
             Ok(Some(summary)) => (Some(summary), None),
             Ok(None) => (self.stored_summary()?, None),
-            Err(Stop::Refused(refusal)) => (self.stored_summary()?, Some(refusal)),
-            Err(Stop::Fault(message)) => return Err(message),
+            Err(OperationError::Refused(refusal)) => (self.stored_summary()?, Some(refusal)),
+            Err(OperationError::Fault(message)) => return Err(message),
         };
         self.actual(summary.as_ref(), refusal)
     }
@@ -259,9 +262,11 @@ impl<'c> Session<'c> {
         Ok(count)
     }
 
-    async fn run(&mut self, options: &RunOptions) -> Result<Option<Summary>, Stop> {
+    async fn run(&mut self, options: &RunOptions) -> Result<Option<Summary>, OperationError> {
         if self.started.is_some() {
-            return Err(Stop::Fault("a case has one run, and it has been started already".to_owned()));
+            return Err(OperationError::Fault(
+                "a case has one run, and it has been started already".to_owned(),
+            ));
         }
         let (graph, mut warnings) = self.load()?;
         let graph = Arc::new(graph);
@@ -275,7 +280,7 @@ impl<'c> Session<'c> {
         let items_dir = self.case.items_dir.as_deref();
         if let Some(dir) = items_dir.filter(|dir| !dir.is_dir()) {
             let message = format!("`items_dir`: there is no folder {}", dir.display());
-            return Err(Stop::Fault(message));
+            return Err(OperationError::Fault(message));
         }
         let hooks = &self.case.hooks;
         let real =
@@ -325,22 +330,26 @@ impl<'c> Session<'c> {
         }
     }
 
-    async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, Stop> {
+    async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, OperationError> {
         let none = "there is no run to go on with: the script has not started one";
         if self.started.is_none() {
-            return Err(Stop::refused(ErrorCode::NotFound, none));
+            return Err(OperationError::refused(ErrorCode::NotFound, none));
         }
-        let Some(started) = &mut self.started else { return Err(Stop::refused(ErrorCode::NotFound, none)) };
+        let Some(started) = &mut self.started else {
+            return Err(OperationError::refused(ErrorCode::NotFound, none));
+        };
         let real = started.real.clone();
         let environment = self.environment(real);
         let guard = environment.take(&self.run)?;
-        let Some(started) = &mut self.started else { return Err(Stop::refused(ErrorCode::NotFound, none)) };
+        let Some(started) = &mut self.started else {
+            return Err(OperationError::refused(ErrorCode::NotFound, none));
+        };
         self.store.break_after(self.crash.take());
         let setup = &mut started.setup;
         let graph = Arc::clone(&started.graph);
         let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
         if restored.is_none() && self.forks > 0 {
-            return Err(Stop::refused(
+            return Err(OperationError::refused(
                 ErrorCode::NotFound,
                 "the fork was cut short before anything of it was stored: fork again",
             ));
@@ -381,13 +390,13 @@ impl<'c> Session<'c> {
         environment: &Environment,
         mut assembled: Assembled,
         first: Event,
-    ) -> Result<Option<Summary>, Stop> {
+    ) -> Result<Option<Summary>, OperationError> {
         if std::mem::take(&mut self.cancel) {
             assembled.walker.handle(self.clock.now(), Event::CancelRequested).map_err(|error| {
-                Stop::Fault(format!("the walker does not take the cancellation: {error}"))
+                OperationError::Fault(format!("the walker does not take the cancellation: {error}"))
             })?;
         }
-        let Ready { mut driver, .. } = assembled.ready(environment)?;
+        let PreparedRun { mut driver, .. } = assembled.ready(environment)?;
         let store = Arc::clone(&self.store);
         let mut watcher = CountChildren { doubles: Arc::clone(&self.doubles), run: self.run.clone() };
         let ended = tokio::select! {
@@ -400,8 +409,8 @@ impl<'c> Session<'c> {
         }
         match ended {
             Some(Ok(_)) | None => Ok(Some(driver.summary())),
-            Some(Err(DriveError::Refused { code, message })) => Err(Stop::refused(code, message)),
-            Some(Err(error)) => Err(Stop::Fault(error.to_string())),
+            Some(Err(DriveError::Refused { code, message })) => Err(OperationError::refused(code, message)),
+            Some(Err(error)) => Err(OperationError::Fault(error.to_string())),
         }
     }
 
@@ -416,22 +425,22 @@ impl<'c> Session<'c> {
         Ok(Some(walker.summary()))
     }
 
-    fn load(&self) -> Result<(Graph, Vec<String>), Stop> {
+    fn load(&self) -> Result<(Graph, Vec<String>), OperationError> {
         match &self.case.graph {
             GraphSource::Inline(config) => {
                 let problems = Problems::new();
                 let graph = load_config(config, &self.case.text, &self.case.name, &problems);
                 let (graph, warnings) = problems
                     .finish(&self.path, &self.case.text, graph)
-                    .map_err(|problems| Stop::invalid(&problems))?;
+                    .map_err(|problems| OperationError::invalid(&problems))?;
                 Ok((graph, warnings.to_lines()))
             }
             GraphSource::File(path) => {
                 let shown = path.display().to_string();
-                let text =
-                    graph_runtime::project::text_file::read_as("the graph", path).map_err(Stop::from)?;
-                let loaded =
-                    load(&shown, &text, &id_of_graph(path)).map_err(|problems| Stop::invalid(&problems))?;
+                let text = graph_runtime::project::text_file::read_as("the graph", path)
+                    .map_err(OperationError::from)?;
+                let loaded = load(&shown, &text, &id_of_graph(path))
+                    .map_err(|problems| OperationError::invalid(&problems))?;
                 Ok((loaded.graph, loaded.warnings.to_lines()))
             }
         }
@@ -443,14 +452,14 @@ impl<'c> Session<'c> {
         graph: &Arc<Graph>,
         manifest: &Manifest,
         warnings: &mut Vec<String>,
-    ) -> Result<Graphs, Stop> {
+    ) -> Result<Graphs, OperationError> {
         let mut own = Graphs::new();
         for (id, config) in &self.case.subgraphs {
             let problems = Problems::new();
             let graph = load_config(config, &self.case.text, id, &problems);
             let (graph, found) = problems
                 .finish(&self.path, &self.case.text, graph)
-                .map_err(|problems| Stop::invalid(&problems))?;
+                .map_err(|problems| OperationError::invalid(&problems))?;
             warnings.extend(found.to_lines());
             own.insert(id.clone(), Arc::new(graph));
         }
@@ -461,12 +470,12 @@ impl<'c> Session<'c> {
         let graphs = self
             .items
             .graphs(file, self.case.items_dir.as_deref(), graph, own, manifest, |id| self.doubles.has(id))
-            .map_err(Stop::from)?;
+            .map_err(OperationError::from)?;
         warnings.extend(recursion_warnings(graph, &graphs));
         Ok(graphs)
     }
 
-    fn manifest(&self) -> Result<Manifest, Stop> {
+    fn manifest(&self) -> Result<Manifest, OperationError> {
         DispatchPatterns::parse(&self.case.caps)
             .map(|dispatch| self.items.manifest(dispatch))
             .map(|manifest| match self.case.budgets {
@@ -474,19 +483,23 @@ impl<'c> Session<'c> {
                 None => manifest,
             })
             .map_err(|error| {
-                Stop::refused(ErrorCode::InvalidDocument, format!("`caps`: {error}; {}", error.help))
+                OperationError::refused(
+                    ErrorCode::InvalidDocument,
+                    format!("`caps`: {error}; {}", error.help),
+                )
             })
     }
 }
 
 /// Checks inputs against the graph's schema and fills in its defaults.
-fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, Stop> {
-    let join = |problems: Vec<String>| Stop::refused(ErrorCode::InvalidDocument, problems.join("\n"));
+fn fill_inputs(graph: &Graph, inputs: Value) -> Result<Value, OperationError> {
+    let join =
+        |problems: Vec<String>| OperationError::refused(ErrorCode::InvalidDocument, problems.join("\n"));
     let Value::Object(inputs) = inputs else {
         return Err(join(vec!["inputs: a mapping is needed".to_owned()]));
     };
     let checked = check_inputs(graph, inputs, &Meter::of_one_step()).map_err(|error| match error {
-        error @ InputsError::Exhausted(_) => Stop::refused(ErrorCode::Limit, error.to_string()),
+        error @ InputsError::Exhausted(_) => OperationError::refused(ErrorCode::Limit, error.to_string()),
         InputsError::Schema { reasons } => {
             join(reasons.iter().map(|reason| format!("`config_schema`: {reason}")).collect())
         }

@@ -7,13 +7,16 @@ use graph_core::walker::{Edit, Event, Identity, Restored, Resume, Setup, Summary
 use graph_store::CheckpointStore as _;
 
 use crate::document::TravelOptions;
-use crate::session::{Session, Stop};
+use crate::session::{OperationError, Session};
 use graph_runtime::run::context::Environment;
 use graph_runtime::run::edit_and_fork;
 use graph_runtime::run::restore;
 
 impl Session<'_> {
-    pub(crate) async fn update(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
+    pub(crate) async fn update(
+        &mut self,
+        options: &TravelOptions,
+    ) -> Result<Option<Summary>, OperationError> {
         let (Some(started), Some(environment)) = (&self.started, self.still()) else { return Err(no_run()) };
         let guard = environment.take(&self.run)?;
         let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
@@ -32,7 +35,7 @@ impl Session<'_> {
         done
     }
 
-    pub(crate) async fn fork(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
+    pub(crate) async fn fork(&mut self, options: &TravelOptions) -> Result<Option<Summary>, OperationError> {
         let of = self.restored(options.at.as_ref().unwrap_or(&Place::Newest))?;
         let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &of)?);
         let Some(started) = &self.started else { return Err(no_run()) };
@@ -42,7 +45,7 @@ impl Session<'_> {
         let setup = Setup { identity, inputs, ..started.setup.clone() };
         let graph = Arc::clone(&started.graph);
         let edit: Option<Edit> = options.edit.clone();
-        let origin = self.store.run(&self.run).map_err(|error| Stop::Fault(error.to_string()))?;
+        let origin = self.store.run(&self.run).map_err(|error| OperationError::Fault(error.to_string()))?;
         let (Some(origin), Some(environment)) = (origin, self.still()) else { return Err(no_run()) };
         let row = edit_and_fork::fork_row(&origin, &of, &run);
         self.store.break_after(options.crash_after);
@@ -57,7 +60,10 @@ impl Session<'_> {
     }
 
     /// A fork that goes on at once; where it pauses before what is next, it stays.
-    pub(crate) async fn replay(&mut self, options: &TravelOptions) -> Result<Option<Summary>, Stop> {
+    pub(crate) async fn replay(
+        &mut self,
+        options: &TravelOptions,
+    ) -> Result<Option<Summary>, OperationError> {
         let forked = self.fork(options).await?;
         let goes_on =
             |summary: &Summary| summary.status == Status::Interrupted && summary.interrupts.is_empty();
@@ -81,7 +87,7 @@ impl Session<'_> {
     async fn unless_broken(
         &self,
         edited: impl Future<Output = graph_runtime::error::Result<Summary>>,
-    ) -> Result<Option<Summary>, Stop> {
+    ) -> Result<Option<Summary>, OperationError> {
         let done = tokio::select! {
             biased;
             () = self.store.broken() => None,
@@ -93,7 +99,7 @@ impl Session<'_> {
         Ok(done.transpose()?)
     }
 
-    fn restored(&self, place: &Place) -> Result<Restored, Stop> {
+    fn restored(&self, place: &Place) -> Result<Restored, OperationError> {
         if self.started.is_none() {
             return Err(no_run());
         }
@@ -101,6 +107,9 @@ impl Session<'_> {
     }
 }
 
-fn no_run() -> Stop {
-    Stop::refused(ErrorCode::NotFound, "there is no run to look back on: the script has not started one")
+fn no_run() -> OperationError {
+    OperationError::refused(
+        ErrorCode::NotFound,
+        "there is no run to look back on: the script has not started one",
+    )
 }

@@ -11,7 +11,9 @@ use wasmtime::component::Component;
 
 use crate::bindings::ComponentPre;
 use crate::cache::{self, Cache, CacheStatus};
-use crate::compile::{CompileError, CompileLimits, CompileObserver, Compiler, Crew, compile_in_child};
+use crate::compile::{
+    CompileError, CompileLimits, CompileObserver, CompileSlots, Compiler, compile_in_child,
+};
 use crate::config::{self, EngineConfig};
 use crate::error::{EngineError, LoadError};
 use crate::host::http::{Client, SystemResolver};
@@ -38,7 +40,7 @@ pub(crate) struct EngineInner {
     compiler: Compiler,
     compile_limits: CompileLimits,
     compile_observer: Option<Arc<dyn CompileObserver>>,
-    crew: Crew,
+    crew: CompileSlots,
     digest: Digest,
     pooled: bool,
 }
@@ -102,7 +104,7 @@ impl Engine {
                 compiler: config.compiler,
                 compile_limits: config.compile_limits,
                 compile_observer: config.compile_observer,
-                crew: Crew::new(),
+                crew: CompileSlots::new(),
                 digest: config::digest(),
                 pooled,
                 wasmtime,

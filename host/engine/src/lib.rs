@@ -41,4 +41,4 @@ pub use interface::{Import, kinds_for};
 pub use journal::Journal;
 pub use prepare::PreparedNode;
 pub use services::{Calling, Hit, Knowledge, KnowledgeError, Services, ToolCall, ToolReport, Tools};
-pub use structure::{Exceeded, Figure};
+pub use structure::{Exceeded, Metric};

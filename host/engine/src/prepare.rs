@@ -20,10 +20,10 @@ use crate::state::{Granted, HasState, HasTable, TaskState};
 /// A component that is linked with what it was granted, ready to be called. Cheap to clone.
 #[derive(Clone)]
 pub struct PreparedNode {
-    pub(crate) inner: Arc<Prepared>,
+    pub(crate) inner: Arc<LinkedNode>,
 }
 
-pub(crate) struct Prepared {
+pub(crate) struct LinkedNode {
     pub(crate) engine: Arc<EngineInner>,
     pub(crate) pre: ComponentPre<TaskState>,
     pub(crate) granted: Arc<Granted>,
@@ -55,7 +55,7 @@ impl Engine {
             knowledge: grant.knowledge.clone(),
         };
         let engine = Arc::clone(&self.inner);
-        Ok(PreparedNode { inner: Arc::new(Prepared { engine, pre, granted: Arc::new(granted) }) })
+        Ok(PreparedNode { inner: Arc::new(LinkedNode { engine, pre, granted: Arc::new(granted) }) })
     }
 
     /// The component, type-checked against the host functions of its grants; one for each component and set of grants.

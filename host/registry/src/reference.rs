@@ -21,7 +21,7 @@ const MOST_NAME: usize = 400;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The registry and repository, or the directory.
-    pub place: Place,
+    pub place: Location,
     /// The tag, or in a directory the name (`org.opencontainers.image.ref.name`).
     pub tag: Option<String>,
     /// The digest of the manifest: with it, the tag says nothing.
@@ -30,7 +30,7 @@ pub struct Reference {
 
 /// Where manifests and blobs lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// A repository of a registry that speaks the OCI distribution protocol.
     Registry {
         /// `host` or `host:port`, in lower case.
@@ -82,7 +82,7 @@ pub enum ReferenceError {
 
 impl Reference {
     /// The registry as a whole.
-    pub const fn of_place(place: Place) -> Self {
+    pub const fn of_place(place: Location) -> Self {
         Self { place, tag: None, digest: None }
     }
 
@@ -101,16 +101,16 @@ impl Reference {
         // A tag has no `+`; `_` stands for it, as elsewhere.
         let tag = version.replace('+', "_");
         match &self.place {
-            Place::Registry { host, repository } => {
+            Location::Registry { host, repository } => {
                 let joined = if repository.is_empty() { id.to_owned() } else { format!("{repository}/{id}") };
                 if !is_repository(&joined) {
                     return Err(ReferenceError::Item(shown(id)));
                 }
                 check_tag(&tag)?;
-                let place = Place::Registry { host: host.clone(), repository: joined };
+                let place = Location::Registry { host: host.clone(), repository: joined };
                 Ok(Self { place, tag: Some(tag), digest: None })
             }
-            Place::Layout { .. } => {
+            Location::Layout { .. } => {
                 let name = format!("{id}:{tag}");
                 if !is_name(&name) {
                     return Err(ReferenceError::Name(shown(&name)));
@@ -123,11 +123,11 @@ impl Reference {
     /// The place below which the artifact of an item lies; `None` where its repository is not named after it.
     pub fn base_of(&self, id: &str) -> Option<Self> {
         let place = match &self.place {
-            Place::Layout { .. } => self.place.clone(),
-            Place::Registry { host, repository } => {
+            Location::Layout { .. } => self.place.clone(),
+            Location::Registry { host, repository } => {
                 let base =
                     if repository == id { "" } else { repository.strip_suffix(id)?.strip_suffix('/')? };
-                Place::Registry { host: host.clone(), repository: base.to_owned() }
+                Location::Registry { host: host.clone(), repository: base.to_owned() }
             }
         };
         Some(Self::of_place(place))
@@ -142,15 +142,15 @@ impl Reference {
     /// The directory, of a reference to one.
     pub fn folder(&self) -> Option<&Path> {
         match &self.place {
-            Place::Layout { folder } => Some(folder),
-            Place::Registry { .. } => None,
+            Location::Layout { folder } => Some(folder),
+            Location::Registry { .. } => None,
         }
     }
 
     /// With another directory, where it is in one.
     #[must_use]
     pub fn in_folder(mut self, change: impl FnOnce(&Path) -> PathBuf) -> Self {
-        if let Place::Layout { folder } = &mut self.place {
+        if let Location::Layout { folder } = &mut self.place {
             *folder = change(folder);
         }
         self
@@ -178,7 +178,7 @@ impl FromStr for Reference {
     }
 }
 
-fn layout(rest: &str) -> Result<(Place, Option<String>), ReferenceError> {
+fn layout(rest: &str) -> Result<(Location, Option<String>), ReferenceError> {
     let (folder, name) = match rest.split_once(':') {
         Some((folder, name)) => (folder, Some(name)),
         None => (rest, None),
@@ -189,10 +189,10 @@ fn layout(rest: &str) -> Result<(Place, Option<String>), ReferenceError> {
     if let Some(name) = name.filter(|name| !is_name(name)) {
         return Err(ReferenceError::Name(shown(name)));
     }
-    Ok((Place::Layout { folder: PathBuf::from(folder) }, name.map(str::to_owned)))
+    Ok((Location::Layout { folder: PathBuf::from(folder) }, name.map(str::to_owned)))
 }
 
-fn registry(rest: &str) -> Result<(Place, Option<String>), ReferenceError> {
+fn registry(rest: &str) -> Result<(Location, Option<String>), ReferenceError> {
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     if !is_host(host) {
         return Err(ReferenceError::Host(shown(host)));
@@ -206,7 +206,7 @@ fn registry(rest: &str) -> Result<(Place, Option<String>), ReferenceError> {
         return Err(ReferenceError::Repository(shown(repository)));
     }
     tag.map_or(Ok(()), check_tag)?;
-    let place = Place::Registry { host: host.to_ascii_lowercase(), repository: repository.to_owned() };
+    let place = Location::Registry { host: host.to_ascii_lowercase(), repository: repository.to_owned() };
     Ok((place, tag.map(str::to_owned)))
 }
 
@@ -281,9 +281,11 @@ fn shown(text: &str) -> String {
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Registry { host, repository } if repository.is_empty() => write!(f, "{REGISTRY}{host}")?,
-            Place::Registry { host, repository } => write!(f, "{REGISTRY}{host}/{repository}")?,
-            Place::Layout { folder } => write!(f, "{LAYOUT}{}", folder.display())?,
+            Location::Registry { host, repository } if repository.is_empty() => {
+                write!(f, "{REGISTRY}{host}")?
+            }
+            Location::Registry { host, repository } => write!(f, "{REGISTRY}{host}/{repository}")?,
+            Location::Layout { folder } => write!(f, "{LAYOUT}{}", folder.display())?,
         }
         self.tag.iter().try_for_each(|tag| write!(f, ":{tag}"))?;
         self.digest.iter().try_for_each(|digest| write!(f, "@{digest}"))

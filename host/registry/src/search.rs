@@ -4,7 +4,7 @@ use crate::artifact::Kind;
 use crate::http::{Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Manifest, annotation, media, shown};
-use crate::reference::{Place, Reference};
+use crate::reference::{Location, Reference};
 use crate::transport::{Transport, TransportError, Wanted};
 
 /// How many artifacts are looked at.
@@ -29,7 +29,7 @@ pub struct Offer {
 pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, TransportError> {
     let mut found = Vec::new();
     match &place.place {
-        Place::Layout { folder } => {
+        Location::Layout { folder } => {
             let layout = Layout::new(folder);
             for listed in layout.index()?.manifests.into_iter().take(MOST) {
                 let Some(name) = listed.annotations.get(annotation::REF_NAME) else { continue };
@@ -41,7 +41,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, Transp
                 found.extend(offer(&layout, wanted, reference)?);
             }
         }
-        Place::Registry { host, repository } => {
+        Location::Registry { host, repository } => {
             let registry = Registry::new(host, options)?;
             for name in repositories(&registry, repository)? {
                 let one = registry.repository(&name);
@@ -55,7 +55,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Vec<Offer>, Transp
                     if found.len() >= MOST {
                         return Ok(found);
                     }
-                    let place = Place::Registry { host: host.clone(), repository: name.clone() };
+                    let place = Location::Registry { host: host.clone(), repository: name.clone() };
                     let reference = Reference { place, tag: Some(tag.clone()), digest: None };
                     found.extend(offer(&one, Wanted::Tag(tag), reference)?);
                 }

@@ -6,7 +6,7 @@ use graph_core::digest::Digest;
 use crate::http::{Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Descriptor, Index, Manifest, ManifestError, media, shown};
-use crate::reference::{Place, Reference};
+use crate::reference::{Location, Reference};
 
 /// Why bytes could not be brought or taken.
 #[derive(Debug, thiserror::Error)]
@@ -173,10 +173,10 @@ pub trait Transport {
 /// The transport of a reference.
 pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transport>, TransportError> {
     Ok(match &reference.place {
-        Place::Registry { host, repository } => {
+        Location::Registry { host, repository } => {
             Box::new(Registry::new(host, options)?.repository(repository))
         }
-        Place::Layout { folder } => Box::new(Layout::new(folder)),
+        Location::Layout { folder } => Box::new(Layout::new(folder)),
     })
 }
 

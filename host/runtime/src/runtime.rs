@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::project::stores::{self, StoreKind};
 use crate::project::user_home::Home;
-use crate::run::context::Ready;
+use crate::run::context::PreparedRun;
 use crate::run::edit_and_fork::{self, EditedRun};
 use crate::run::resume;
 use crate::run::start::{self, RunContext, Sources, Start};
@@ -195,8 +195,8 @@ impl Runtime {
         Ok(History { store: Arc::clone(&self.store), run: row.run_id })
     }
 
-    fn handle(&self, ready: Ready, first: Event, observer: impl Observer + 'static) -> RunHandle {
-        let Ready { run, driver } = ready;
+    fn handle(&self, ready: PreparedRun, first: Event, observer: impl Observer + 'static) -> RunHandle {
+        let PreparedRun { run, driver } = ready;
         let (id, control) = (run.clone(), driver.control());
         let (store, home) = (Arc::clone(&self.store), self.host.home.clone());
         let task = tokio::spawn(async move {

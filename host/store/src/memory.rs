@@ -52,14 +52,14 @@ struct Run {
     head: Option<Digest>,
     namespaces: HashMap<String, Namespace>,
     /// In order, each with how many entries come before it.
-    history: Vec<(u64, Told)>,
+    history: Vec<(u64, HistoryRecord)>,
     /// How many entries the history has.
     entries: u64,
 }
 
 /// A record of the history.
 #[derive(Debug)]
-enum Told {
+enum HistoryRecord {
     /// The checkpoint of a namespace at a place.
     Checkpoint(String, usize),
     /// A status record.
@@ -221,12 +221,12 @@ impl Run {
                 namespace.pending.clear();
             }
             for (before, checkpoint) in plan.checkpoints {
-                let told = Told::Checkpoint(plan.namespace.to_owned(), namespace.checkpoints.len());
+                let told = HistoryRecord::Checkpoint(plan.namespace.to_owned(), namespace.checkpoints.len());
                 self.history.push((entries.saturating_add(before), told));
                 namespace.push(checkpoint);
             }
             for (before, status) in plan.history {
-                let told = Told::Status(Box::new(status.clone()));
+                let told = HistoryRecord::Status(Box::new(status.clone()));
                 self.history.push((entries.saturating_add(before), told));
             }
             for ((kind, task), record) in plan.pending {
@@ -240,14 +240,16 @@ impl Run {
     /// The first so many checkpoints of a namespace are gone.
     fn forget(&mut self, gone: &str, count: usize) {
         self.history.retain_mut(|(_, told)| match told {
-            Told::Checkpoint(namespace, place) if namespace == gone => match place.checked_sub(count) {
-                Some(now) => {
-                    *place = now;
-                    true
+            HistoryRecord::Checkpoint(namespace, place) if namespace == gone => {
+                match place.checked_sub(count) {
+                    Some(now) => {
+                        *place = now;
+                        true
+                    }
+                    None => false,
                 }
-                None => false,
-            },
-            Told::Checkpoint(..) | Told::Status(_) => true,
+            }
+            HistoryRecord::Checkpoint(..) | HistoryRecord::Status(_) => true,
         });
     }
 }
@@ -465,8 +467,8 @@ impl CheckpointStore for MemoryStore {
         let begun = kept.history.partition_point(|(before, _)| *before <= after);
         let rest = kept.history[begun.saturating_sub(1)..].iter().filter_map(|(before, told)| {
             let record = match told {
-                Told::Status(status) => status,
-                Told::Checkpoint(namespace, place) => {
+                HistoryRecord::Status(status) => status,
+                HistoryRecord::Checkpoint(namespace, place) => {
                     kept.namespaces.get(namespace)?.checkpoints.get(*place)?
                 }
             };
@@ -542,7 +544,7 @@ impl CheckpointStore for MemoryStore {
         kept.epoch = Some(epoch);
         let fence = Fence { epoch, head: kept.head };
         state.epochs = epoch;
-        Ok(RunGuard::new(run, fence, None, Held { store: self.clone(), run: run.to_owned(), epoch }))
+        Ok(RunGuard::new(run, fence, None, Release { store: self.clone(), run: run.to_owned(), epoch }))
     }
 
     fn holder(&self, run: &str) -> Result<Holder, ReadError> {
@@ -672,13 +674,13 @@ fn has_expired(entry: &SignedCacheEntry, by: Option<Timestamp>) -> bool {
 }
 
 /// Gives the run back, unless somebody else has taken it up since.
-struct Held {
+struct Release {
     store: MemoryStore,
     run: String,
     epoch: u64,
 }
 
-impl Drop for Held {
+impl Drop for Release {
     fn drop(&mut self) {
         let mut state = self.store.lock();
         if let Some(run) = state.runs.get_mut(&self.run).filter(|run| run.epoch == Some(self.epoch)) {

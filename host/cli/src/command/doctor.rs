@@ -35,7 +35,7 @@ pub(crate) struct Args {
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Standing {
+enum Health {
     /// In order.
     Good,
     /// Something is missing that only some commands need.
@@ -48,14 +48,14 @@ enum Standing {
 #[derive(Debug, Serialize)]
 struct Finding {
     what: &'static str,
-    standing: Standing,
+    standing: Health,
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<String>,
 }
 
 impl Finding {
-    fn new(what: &'static str, standing: Standing, found: impl Into<String>) -> Self {
+    fn new(what: &'static str, standing: Health, found: impl Into<String>) -> Self {
         Self { what, standing, found: found.into(), help: None }
     }
 
@@ -67,10 +67,10 @@ impl Finding {
     /// What an operation came to.
     fn of(what: &'static str, outcome: Result<String>) -> Self {
         match outcome {
-            Ok(found) => Self::new(what, Standing::Good, found),
+            Ok(found) => Self::new(what, Health::Good, found),
             Err(error) => Self {
                 help: error.help_text().map(str::to_owned),
-                ..Self::new(what, Standing::Bad, error.message())
+                ..Self::new(what, Health::Bad, error.message())
             },
         }
     }
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let mut findings = vec![
         Finding::new(
             "version",
-            Standing::Good,
+            Health::Good,
             format!(
                 "graph-host {} on {} {}",
                 env!("CARGO_PKG_VERSION"),
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
                 std::env::consts::ARCH
             ),
         ),
-        Finding::new("your space", Standing::Good, project::shown(context.host.home.root())),
+        Finding::new("your space", Health::Good, project::shown(context.host.home.root())),
         Finding::of("identity", identity(context)),
         trusted(context),
         Finding::of("cache", writable(context.host.home.cache())),
@@ -96,18 +96,18 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         guests(),
     ];
     let project = named_project(args.project.as_deref())?;
-    findings.push(Finding::new("project", Standing::Good, project::shown(project.folder())));
+    findings.push(Finding::new("project", Health::Good, project::shown(project.folder())));
     findings.push(stored(project.folder(), &context.host.home));
-    let broken = findings.iter().any(|finding| finding.standing == Standing::Bad);
+    let broken = findings.iter().any(|finding| finding.standing == Health::Bad);
     let output = context.output;
     if output.is_json() {
         output.document(&json!({ "sound": !broken, "findings": findings }))?;
     } else {
         for finding in &findings {
             let mark = match finding.standing {
-                Standing::Good => styled(output::GOOD, "✓"),
-                Standing::Note => styled(output::CAUTION, "!"),
-                Standing::Bad => styled(output::BAD, "✗"),
+                Health::Good => styled(output::GOOD, "✓"),
+                Health::Note => styled(output::CAUTION, "!"),
+                Health::Bad => styled(output::BAD, "✗"),
             };
             output.line(format_args!("{mark} {:<12} {}", finding.what, printable(&finding.found)))?;
             if let Some(help) = &finding.help {
@@ -147,23 +147,19 @@ fn trusted(context: &Context) -> Finding {
     let (count, at) = (keys.len(), now());
     let past = keys.iter().filter(|key| !key.is_valid(at)).count();
     if count == 0 {
-        return Finding::new(
-            what,
-            Standing::Note,
-            "no key is trusted: only components under development run",
-        )
-        .help("graph-host trust add NAME --key FILE --items PATTERN, or name a trust file with --trust");
+        return Finding::new(what, Health::Note, "no key is trusted: only components under development run")
+            .help("graph-host trust add NAME --key FILE --items PATTERN, or name a trust file with --trust");
     }
     let found = run_report::counted(count as u64, "trusted key");
     if past > 0 {
         return Finding::new(
             what,
-            Standing::Note,
+            Health::Note,
             format!("{found}, {past} of them expired, revoked or not yet valid"),
         )
         .help("graph-host trust list");
     }
-    Finding::new(what, Standing::Good, found)
+    Finding::new(what, Health::Good, found)
 }
 
 /// Whether files can be made in a folder.
@@ -178,12 +174,12 @@ fn engine(context: &Context) -> Finding {
     match start::engine(&context.host) {
         Ok(engine) if engine.pooled() => Finding::new(
             "engine",
-            Standing::Good,
+            Health::Good,
             format!("instances from a pool, {}", engine.digest().short()),
         ),
         Ok(engine) => Finding::new(
             "engine",
-            Standing::Note,
+            Health::Note,
             format!("no pool of instances, so calls are slower, {}", engine.digest().short()),
         )
         .help("the address space of this process is limited: see `ulimit -v`"),
@@ -193,9 +189,9 @@ fn engine(context: &Context) -> Finding {
 
 fn guests() -> Finding {
     match Toolchain::detect() {
-        Ok(toolchain) => Finding::new("guests", Standing::Good, toolchain.to_string()),
+        Ok(toolchain) => Finding::new("guests", Health::Good, toolchain.to_string()),
         // Only whoever writes nodes needs one.
-        Err(error) => Finding::new("guests", Standing::Note, error.to_string()),
+        Err(error) => Finding::new("guests", Health::Note, error.to_string()),
     }
 }
 
@@ -206,8 +202,8 @@ fn stored(project: &Path, home: &Home) -> Finding {
     let what = "runs";
     match stores::any(project) {
         Ok(true) => {}
-        Ok(false) => return Finding::new(what, Standing::Good, "none yet"),
-        Err(error) => return Finding::new(what, Standing::Bad, error.message()),
+        Ok(false) => return Finding::new(what, Health::Good, "none yet"),
+        Err(error) => return Finding::new(what, Health::Bad, error.message()),
     }
     let look = || -> Result<(u64, u64, Vec<String>)> {
         let (mut count, mut more, mut cut_short) = (0, 0, Vec::new());
@@ -222,7 +218,7 @@ fn stored(project: &Path, home: &Home) -> Finding {
     };
     match look() {
         Ok((count, _, cut_short)) if cut_short.is_empty() => {
-            Finding::new(what, Standing::Good, run_report::counted(count, "run"))
+            Finding::new(what, Health::Good, run_report::counted(count, "run"))
         }
         Ok((count, more, cut_short)) => {
             let others = if more == 0 {
@@ -232,7 +228,7 @@ fn stored(project: &Path, home: &Home) -> Finding {
             };
             Finding::new(
                 what,
-                Standing::Note,
+                Health::Note,
                 format!("{}, cut short: {}{others}", run_report::counted(count, "run"), cut_short.join(", ")),
             )
             .help("go on with each: graph-host resume RUN")

@@ -1,7 +1,6 @@
 //! The commands, one file each. A command is an `Args` for clap and a function `run(args, &Context)` that gives the
 //! exit code, or the error that the edge prints.
 
-mod again;
 mod args;
 mod build;
 mod cache;
@@ -21,6 +20,7 @@ mod publish;
 mod pull;
 mod replay;
 mod resume;
+mod resume_by_input;
 mod run;
 mod runs;
 mod search;

@@ -43,7 +43,7 @@ use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_para
 use graph_runtime::run::stop_notes;
 use serde_json::{Value, json};
 
-use super::{again, number, observe, resume};
+use super::{number, observe, resume, resume_by_input};
 
 /// Run a graph
 ///
@@ -165,7 +165,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     warn_of(&scene, output);
     let parameters = run_parameters(&graph, &given)?;
     if let Some(run) = &parameters.resume_run_id {
-        return again::go_on(run, &args, given.clone(), &scene, context).await;
+        return resume_by_input::go_on(run, &args, given.clone(), &scene, context).await;
     }
     let detach = in_background(&args, parameters.detached)?;
     scene.components.manifest = Arc::new(parameters.narrow(&scene.components.manifest, 0));

@@ -1,12 +1,12 @@
 //! Compiling: in this process, or in a child that may use so much time and memory and no more.
 
 mod child;
-mod crew;
 mod parent;
+mod slots;
 
 pub use child::{COMPILE_ARGUMENT, compile_for_parent};
-pub(crate) use crew::Crew;
 pub(crate) use parent::compile_in_child;
+pub(crate) use slots::CompileSlots;
 
 use std::fmt;
 use std::path::PathBuf;

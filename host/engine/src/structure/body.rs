@@ -2,7 +2,7 @@
 
 use wasmparser::{BlockType, FunctionBody, Operator};
 
-use super::figure::{Exceeded, Figure, Tally};
+use super::metric::{Exceeded, Metric, Tally};
 
 /// The branches that a loop is compiled to beside its own.
 const CHECKS_OF_LOOP: u64 = 3;
@@ -89,7 +89,7 @@ impl Counts {
 
 /// Counts one function. What cannot be read ends the counting: the compiler will say what is wrong with it.
 pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally) -> Result<(), Exceeded> {
-    tally.most(Figure::FunctionBytes, body.range().len() as u64)?;
+    tally.most(Metric::FunctionBytes, body.range().len() as u64)?;
     let own = u32::try_from(module.imported + module.bodies - 1)
         .map_or_else(|_| Arity::default(), |index| module.of_function(index));
     let mut locals = u64::from(own.params);
@@ -98,8 +98,8 @@ pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally)
             locals += u64::from(group.0);
         }
     }
-    tally.most(Figure::FunctionLocals, locals)?;
-    tally.add(Figure::Locals, locals)?;
+    tally.most(Metric::FunctionLocals, locals)?;
+    tally.add(Metric::Locals, locals)?;
     let mut counts = Counts {
         instructions: 0,
         blocks: 1,
@@ -113,16 +113,16 @@ pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally)
         let Ok(operator) = reader.read() else { break };
         counts.instructions += 1;
         operate(&operator, module, &mut counts);
-        tally.most(Figure::FunctionDepth, counts.enclosing.len() as u64)?;
-        tally.most(Figure::FunctionBlocks, counts.blocks)?;
-        tally.most(Figure::FunctionValues, counts.values)?;
+        tally.most(Metric::FunctionDepth, counts.enclosing.len() as u64)?;
+        tally.most(Metric::FunctionBlocks, counts.blocks)?;
+        tally.most(Metric::FunctionValues, counts.values)?;
     }
-    tally.most(Figure::FunctionInstructions, counts.instructions)?;
-    tally.most(Figure::FunctionLoops, counts.loops)?;
-    tally.most(Figure::FunctionJoins, counts.locals.saturating_mul(counts.blocks))?;
-    tally.add(Figure::Instructions, counts.instructions)?;
-    tally.add(Figure::Blocks, counts.blocks)?;
-    tally.add(Figure::Values, counts.values)
+    tally.most(Metric::FunctionInstructions, counts.instructions)?;
+    tally.most(Metric::FunctionLoops, counts.loops)?;
+    tally.most(Metric::FunctionJoins, counts.locals.saturating_mul(counts.blocks))?;
+    tally.add(Metric::Instructions, counts.instructions)?;
+    tally.add(Metric::Blocks, counts.blocks)?;
+    tally.add(Metric::Values, counts.values)
 }
 
 fn operate(operator: &Operator<'_>, module: &Module, counts: &mut Counts) {

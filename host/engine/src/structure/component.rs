@@ -6,7 +6,7 @@ use wasmparser::{
 };
 
 use super::body::{self, Module};
-use super::figure::{Exceeded, Figure, Tally};
+use super::metric::{Exceeded, Metric, Tally};
 use super::types;
 
 /// A component whose end has not come yet.
@@ -31,13 +31,13 @@ pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), Exceeded> {
     for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
         match payload {
             Payload::Version { encoding, .. } => {
-                tally.add(Figure::Parts, 1)?;
+                tally.add(Metric::Parts, 1)?;
                 levels.push(match encoding {
                     Encoding::Module => Level::Module(Module::default()),
                     Encoding::Component => Level::Component(Open::default()),
                 });
                 let components = levels.iter().filter(|level| matches!(level, Level::Component(_)));
-                tally.most(Figure::Depth, components.count() as u64)?;
+                tally.most(Metric::Depth, components.count() as u64)?;
             }
             Payload::End(_) => {
                 let closed = levels.pop();
@@ -67,14 +67,14 @@ fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Re
         }
         Payload::ImportSection(section) => {
             for import in section.into_imports().map_while(Result::ok) {
-                tally.add(Figure::Imports, 1)?;
+                tally.add(Metric::Imports, 1)?;
                 match import.ty {
                     TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                         module.functions.push(index);
                         module.imported += 1;
                     }
                     TypeRef::Table(table) => {
-                        tally.most(Figure::TableElements, table.initial)?;
+                        tally.most(Metric::TableElements, table.initial)?;
                     }
                     TypeRef::Memory(_) | TypeRef::Global(_) | TypeRef::Tag(_) => {}
                 }
@@ -82,28 +82,28 @@ fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Re
         }
         Payload::FunctionSection(section) => {
             for index in section.into_iter().map_while(Result::ok) {
-                tally.add(Figure::Functions, 1)?;
+                tally.add(Metric::Functions, 1)?;
                 module.functions.push(index);
             }
         }
         Payload::TableSection(section) => {
             for table in section.into_iter().map_while(Result::ok) {
-                tally.add(Figure::Tables, 1)?;
-                tally.most(Figure::TableElements, table.ty.initial)?;
+                tally.add(Metric::Tables, 1)?;
+                tally.most(Metric::TableElements, table.ty.initial)?;
             }
         }
-        Payload::MemorySection(section) => tally.add(Figure::Memories, u64::from(section.count()))?,
-        Payload::GlobalSection(section) => tally.add(Figure::Globals, u64::from(section.count()))?,
-        Payload::ExportSection(section) => tally.add(Figure::Exports, u64::from(section.count()))?,
-        Payload::DataSection(section) => tally.add(Figure::Segments, u64::from(section.count()))?,
+        Payload::MemorySection(section) => tally.add(Metric::Memories, u64::from(section.count()))?,
+        Payload::GlobalSection(section) => tally.add(Metric::Globals, u64::from(section.count()))?,
+        Payload::ExportSection(section) => tally.add(Metric::Exports, u64::from(section.count()))?,
+        Payload::DataSection(section) => tally.add(Metric::Segments, u64::from(section.count()))?,
         Payload::ElementSection(section) => {
             for segment in section.into_iter().map_while(Result::ok) {
-                tally.add(Figure::Segments, 1)?;
+                tally.add(Metric::Segments, 1)?;
                 let elements = match segment.items {
                     ElementItems::Functions(items) => items.count(),
                     ElementItems::Expressions(_, items) => items.count(),
                 };
-                tally.add(Figure::SegmentElements, u64::from(elements))?;
+                tally.add(Metric::SegmentElements, u64::from(elements))?;
             }
         }
         Payload::CodeSectionEntry(body) => {
@@ -136,10 +136,10 @@ fn in_component(
             for instance in section.into_iter().map_while(Result::ok) {
                 match instance {
                     Instance::Instantiate { args, .. } => {
-                        tally.add(Figure::Exports, args.len() as u64)?;
+                        tally.add(Metric::Exports, args.len() as u64)?;
                         makes(levels, 1, tally)?;
                     }
-                    Instance::FromExports(exports) => tally.add(Figure::Exports, exports.len() as u64)?,
+                    Instance::FromExports(exports) => tally.add(Metric::Exports, exports.len() as u64)?,
                 }
             }
         }
@@ -147,19 +147,19 @@ fn in_component(
             for instance in section.into_iter().map_while(Result::ok) {
                 match instance {
                     ComponentInstance::Instantiate { component_index, args } => {
-                        tally.add(Figure::Exports, 1 + args.len() as u64)?;
+                        tally.add(Metric::Exports, 1 + args.len() as u64)?;
                         let made = component(levels, 0, component_index).unwrap_or(largest);
                         makes(levels, made, tally)?;
                     }
                     ComponentInstance::FromExports(exports) => {
-                        tally.add(Figure::Exports, exports.len() as u64)?;
+                        tally.add(Metric::Exports, exports.len() as u64)?;
                     }
                 }
             }
         }
         Payload::ComponentAliasSection(section) => {
             for alias in section.into_iter().map_while(Result::ok) {
-                tally.add(Figure::Exports, 1)?;
+                tally.add(Metric::Exports, 1)?;
                 match alias {
                     ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
                         let made = component(levels, count as usize, index).unwrap_or(largest);
@@ -174,7 +174,7 @@ fn in_component(
         }
         Payload::ComponentImportSection(section) => {
             for import in section.into_iter().map_while(Result::ok) {
-                tally.add(Figure::Imports, 1)?;
+                tally.add(Metric::Imports, 1)?;
                 if matches!(import.ty, ComponentTypeRef::Component(_)) {
                     names(levels, largest);
                 }
@@ -182,7 +182,7 @@ fn in_component(
         }
         Payload::ComponentExportSection(section) => {
             for export in section.into_iter().map_while(Result::ok) {
-                tally.add(Figure::Exports, 1)?;
+                tally.add(Metric::Exports, 1)?;
                 if export.kind == ComponentExternalKind::Component {
                     let made = component(levels, 0, export.index).unwrap_or(largest);
                     names(levels, made);
@@ -190,7 +190,7 @@ fn in_component(
             }
         }
         Payload::ComponentCanonicalSection(section) => {
-            tally.add(Figure::Canonicals, u64::from(section.count()))?;
+            tally.add(Metric::Canonicals, u64::from(section.count()))?;
         }
         _ => {}
     }
@@ -218,5 +218,5 @@ fn names(levels: &mut [Level], made: u64) {
 fn makes(levels: &mut [Level], made: u64, tally: &mut Tally) -> Result<(), Exceeded> {
     let Some(Level::Component(open)) = levels.last_mut() else { return Ok(()) };
     open.instances = open.instances.saturating_add(made);
-    tally.most(Figure::CoreInstances, open.instances)
+    tally.most(Metric::CoreInstances, open.instances)
 }

@@ -6,21 +6,21 @@
 
 mod body;
 mod component;
-mod figure;
+mod metric;
 mod types;
 
 #[cfg(test)]
 mod tests;
 
-pub use figure::{Exceeded, Figure};
+pub use metric::{Exceeded, Metric};
 
-use figure::Tally;
+use metric::Tally;
 
 /// What a component is made of, or the first figure that is over its cap. Bytes that cannot be read count as far as they
 /// can.
 pub(crate) fn count(bytes: &[u8]) -> Result<Tally, Exceeded> {
     let mut tally = Tally::default();
-    tally.add(Figure::Bytes, bytes.len() as u64)?;
+    tally.add(Metric::Bytes, bytes.len() as u64)?;
     component::count(bytes, &mut tally)?;
     Ok(tally)
 }

@@ -6,26 +6,26 @@ use wasmparser::{
 };
 
 use super::body::Arity;
-use super::figure::{Exceeded, Figure, Tally};
+use super::metric::{Exceeded, Metric, Tally};
 
 /// A type that has parts, or the declarations inside of one.
 const COMPONENT: u8 = 0x41;
 const INSTANCE: u8 = 0x42;
 
 /// Why reading ended before the section did.
-enum Stop {
+enum ReadError {
     Exceeded(Exceeded),
     /// It is not valid: the compiler will say why.
     Invalid,
 }
 
-impl From<Exceeded> for Stop {
+impl From<Exceeded> for ReadError {
     fn from(exceeded: Exceeded) -> Self {
         Self::Exceeded(exceeded)
     }
 }
 
-impl From<wasmparser::BinaryReaderError> for Stop {
+impl From<wasmparser::BinaryReaderError> for ReadError {
     fn from(_: wasmparser::BinaryReaderError) -> Self {
         Self::Invalid
     }
@@ -35,29 +35,29 @@ impl From<wasmparser::BinaryReaderError> for Stop {
 /// bound for that: so the nesting is followed here, where it has one.
 pub(super) fn section(bytes: &[u8], offset: usize, tally: &mut Tally) -> Result<(), Exceeded> {
     let mut reader = BinaryReader::new(bytes, offset);
-    let mut all = || -> Result<(), Stop> {
+    let mut all = || -> Result<(), ReadError> {
         for _ in 0..reader.read_var_u32()? {
             component_type(&mut reader, 1, tally)?;
         }
         Ok(())
     };
     match all() {
-        Err(Stop::Exceeded(exceeded)) => Err(exceeded),
-        Ok(()) | Err(Stop::Invalid) => Ok(()),
+        Err(ReadError::Exceeded(exceeded)) => Err(exceeded),
+        Ok(()) | Err(ReadError::Invalid) => Ok(()),
     }
 }
 
-fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) -> Result<(), Stop> {
-    tally.most(Figure::TypeDepth, depth)?;
+fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) -> Result<(), ReadError> {
+    tally.most(Metric::TypeDepth, depth)?;
     let first = reader.clone().read_u8()?;
     if first != COMPONENT && first != INSTANCE {
-        tally.add(Figure::Types, 1 + parts(&reader.read()?))?;
+        tally.add(Metric::Types, 1 + parts(&reader.read()?))?;
         return Ok(());
     }
     reader.read_u8()?;
-    tally.add(Figure::Types, 1)?;
+    tally.add(Metric::Types, 1)?;
     for _ in 0..reader.read_var_u32()? {
-        tally.add(Figure::Types, 1)?;
+        tally.add(Metric::Types, 1)?;
         match reader.read_u8()? {
             0x00 => core(&reader.read()?, tally)?,
             0x01 => component_type(reader, depth + 1, tally)?,
@@ -71,7 +71,7 @@ fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) 
                 reader.read::<ComponentExternName<'_>>()?;
                 reader.read::<ComponentTypeRef>()?;
             }
-            _ => return Err(Stop::Invalid),
+            _ => return Err(ReadError::Invalid),
         }
     }
     Ok(())
@@ -100,7 +100,7 @@ pub(super) fn core(core: &CoreType<'_>, tally: &mut Tally) -> Result<(), Exceede
     match core {
         CoreType::Rec(types) => group(types, tally, |_| ()),
         CoreType::Module(declarations) => {
-            tally.add(Figure::Types, declarations.len() as u64)?;
+            tally.add(Metric::Types, declarations.len() as u64)?;
             for declaration in declarations {
                 if let ModuleTypeDeclaration::Type(types) = declaration {
                     group(types, tally, |_| ())?;
@@ -127,7 +127,7 @@ pub(super) fn group(
             CompositeInnerType::Struct(fields) => (fields.fields.len() as u64, Arity::default()),
             CompositeInnerType::Array(_) | CompositeInnerType::Cont(_) => (1, Arity::default()),
         };
-        tally.add(Figure::Types, 1 + parts)?;
+        tally.add(Metric::Types, 1 + parts)?;
         each(arity);
     }
     Ok(())

@@ -13,7 +13,7 @@ use graph_core::record::JournalEntry;
 use graph_core::walker::TaskSpec;
 use graph_engine::{Call, Calling, Journal, Services, ToolCall, ToolReport, Tools};
 
-use crate::executor::{Place, Shared};
+use crate::executor::{CallSite, Shared};
 
 /// What one component may call.
 pub(crate) struct Caller {
@@ -21,7 +21,7 @@ pub(crate) struct Caller {
     /// The task that it is part of.
     pub(crate) spec: Arc<TaskSpec>,
     /// Where in the graph that is.
-    pub(crate) place: Place,
+    pub(crate) place: CallSite,
     /// What it was granted itself.
     pub(crate) grant: Arc<EffectiveGrant>,
     /// How deep it is in calls itself; 0 for the task's own component.

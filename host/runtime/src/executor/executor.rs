@@ -28,7 +28,7 @@ use crate::executor::item_operations::{Primaries, Request};
 use crate::executor::operation_journal as items;
 use crate::executor::tape::Tape;
 use crate::notice::{Notice, NoticeObserver};
-use crate::plan::admission::{Components, Prepared};
+use crate::plan::admission::{Components, LinkedComponent};
 use crate::plan::{Plan, PlannedId, Scope};
 use crate::project::knowledge::ProjectKnowledge;
 use crate::project::user_home::Home;
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     /// By graph and what is left for it, then by place and item.
     ready: RwLock<HashMap<Digest, Scopes>>,
     /// What was made ready to be called by components, by what asks for it.
-    callees: RwLock<HashMap<CalleeKey, Arc<Ready>>>,
+    callees: RwLock<HashMap<CalleeKey, Arc<CallableItem>>>,
     knowledge: Option<Arc<dyn Knowledge>>,
     notices: Arc<dyn NoticeObserver>,
     /// Hears of the calls that components make.
@@ -62,20 +62,20 @@ pub(crate) struct Shared {
 }
 
 /// A component that another one calls: the graph, what is left for it, the node, the caller's grant and the item.
-type CalleeKey = (Digest, String, Place, Digest, String);
+type CalleeKey = (Digest, String, CallSite, Digest, String);
 
 /// What was made ready in one graph, by what is left for it.
-type Scopes = HashMap<String, HashMap<(Place, String), Arc<Ready>>>;
+type Scopes = HashMap<String, HashMap<(CallSite, String), Arc<CallableItem>>>;
 
 /// Where in a graph a component is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum CallSite {
     Node(NodeIndex),
     /// At a hook: all of them grant an item the same.
     Hook,
 }
 
-impl Place {
+impl CallSite {
     /// What the graph leaves there of a grant: the interfaces and items, and the limits.
     pub(crate) fn restrictions(self, graph: &Graph) -> (Option<&NodeCapabilities>, NodeLimits) {
         match self {
@@ -89,7 +89,7 @@ impl Place {
 }
 
 /// A component that is ready to be called.
-pub(crate) struct Ready {
+pub(crate) struct CallableItem {
     node: PreparedNode,
     /// Its grant, whose limits may be below those that the manifest and the node give a task.
     grant: Arc<EffectiveGrant>,
@@ -101,9 +101,9 @@ pub(crate) struct Ready {
     expected: AtomicU64,
 }
 
-impl Ready {
-    fn new(prepared: Prepared, engine: &Digest) -> Self {
-        let Prepared { node, grant, component, standing } = prepared;
+impl CallableItem {
+    fn new(prepared: LinkedComponent, engine: &Digest) -> Self {
+        let LinkedComponent { node, grant, component, standing } = prepared;
         let performer = DomainHasher::new("graph-host/performer/v1")
             .digest(&component)
             .digest(&grant.digest())
@@ -148,11 +148,12 @@ impl ComponentExecutor {
             {
                 let standing = admitted.verified.standing().clone();
                 let component = *admitted.verified.digest();
-                let prepared = Prepared { node, grant, component, standing };
+                let prepared = LinkedComponent { node, grant, component, standing };
                 let Scope { graph, narrowing } = planned.scope;
                 let scope = ready.entry(graph).or_default().entry(narrowing).or_default();
-                let place = if planned.hook.is_some() { Place::Hook } else { Place::Node(planned.index) };
-                scope.insert((place, id), Arc::new(Ready::new(prepared, &engine)));
+                let place =
+                    if planned.hook.is_some() { CallSite::Hook } else { CallSite::Node(planned.index) };
+                scope.insert((place, id), Arc::new(CallableItem::new(prepared, &engine)));
             }
         }
         let ready = RwLock::new(ready);
@@ -171,7 +172,7 @@ impl ComponentExecutor {
     }
 
     /// Performs a dispatch of a node or a hook.
-    fn dispatch(&self, spec: TaskSpec, place: Place) -> BoxFuture<'static, TaskReport> {
+    fn dispatch(&self, spec: TaskSpec, place: CallSite) -> BoxFuture<'static, TaskReport> {
         let shared = Arc::clone(&self.shared);
         async move {
             if (spec.primary, spec.item_type) != (Primary::Execute, ItemType::Tool) {
@@ -232,12 +233,12 @@ impl fmt::Debug for ComponentExecutor {
 
 impl TaskExecutor for ComponentExecutor {
     fn execute(&self, spec: TaskSpec) -> BoxFuture<'static, TaskReport> {
-        let place = Place::Node(spec.node);
+        let place = CallSite::Node(spec.node);
         self.dispatch(spec, place)
     }
 
     fn execute_hook(&self, spec: HookSpec) -> BoxFuture<'static, TaskReport> {
-        self.dispatch(spec.call, Place::Hook)
+        self.dispatch(spec.call, CallSite::Hook)
     }
 
     fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
@@ -247,7 +248,7 @@ impl TaskExecutor for ComponentExecutor {
             if shared.is_function(&spec) {
                 return None;
             }
-            let ready = shared.ready(&spec, Place::Node(spec.node)).await.ok()?;
+            let ready = shared.ready(&spec, CallSite::Node(spec.node)).await.ok()?;
             // What would not be let in now has nothing to stand in for it.
             ready.expired(&spec.item_id, spec.clock).is_none().then_some(ready.performer)
         }
@@ -255,7 +256,7 @@ impl TaskExecutor for ComponentExecutor {
     }
 
     fn is_brief(&self, spec: &TaskSpec) -> bool {
-        self.shared.known(spec, Place::Node(spec.node)).is_some_and(|ready| {
+        self.shared.known(spec, CallSite::Node(spec.node)).is_some_and(|ready| {
             let expected = ready.expected.load(Ordering::Relaxed);
             expected > 0 && Duration::from_nanos(expected) < BRIEF
         })
@@ -312,14 +313,14 @@ impl graph_engine::Observer for Attempt {
 }
 
 impl Shared {
-    fn known(&self, spec: &TaskSpec, place: Place) -> Option<Arc<Ready>> {
+    fn known(&self, spec: &TaskSpec, place: CallSite) -> Option<Arc<CallableItem>> {
         let ready = self.ready.read().unwrap_or_else(PoisonError::into_inner);
         let scope = ready.get(&spec.graph.digest)?.get(spec.manifest.narrowing())?;
         scope.get(&(place, spec.item_id.clone())).map(Arc::clone)
     }
 
     /// The component for a task; one that a template names is looked up the first time.
-    async fn ready(self: &Arc<Self>, spec: &TaskSpec, place: Place) -> Result<Arc<Ready>, Failure> {
+    async fn ready(self: &Arc<Self>, spec: &TaskSpec, place: CallSite) -> Result<Arc<CallableItem>, Failure> {
         if let Some(ready) = self.known(spec, place) {
             return Ok(ready);
         }
@@ -334,7 +335,7 @@ impl Shared {
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })??;
-        let ready = Arc::new(Ready::new(prepared, &self.components.engine.digest()));
+        let ready = Arc::new(CallableItem::new(prepared, &self.components.engine.digest()));
         let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
         let scopes = known.entry(spec.graph.digest).or_default();
         let scope = scopes.entry(spec.manifest.narrowing().to_owned()).or_default();
@@ -352,7 +353,7 @@ impl Shared {
     }
 
     /// Performs an attempt with a function.
-    async fn function(&self, spec: TaskSpec, place: Place) -> TaskReport {
+    async fn function(&self, spec: TaskSpec, place: CallSite) -> TaskReport {
         // Nothing repeats in a replay what no sandbox holds.
         if let Some(tape) = &self.tape {
             return functions::played(tape, &spec);
@@ -375,10 +376,10 @@ impl Shared {
     /// The component that another one calls, with no more than that one is granted.
     pub(crate) async fn callee(
         self: &Arc<Self>,
-        (spec, place): (&TaskSpec, Place),
+        (spec, place): (&TaskSpec, CallSite),
         item: &str,
         caller: &Arc<EffectiveGrant>,
-    ) -> Result<Arc<Ready>, Failure> {
+    ) -> Result<Arc<CallableItem>, Failure> {
         let narrowing = spec.manifest.narrowing().to_owned();
         let key = (spec.graph.digest, narrowing, place, caller.digest(), item.to_owned());
         let known = self.callees.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
@@ -397,13 +398,13 @@ impl Shared {
         .map_err(|error| {
             Failure::new(Category::Internal, format!("the item could not be loaded: {error}"))
         })??;
-        let ready = Arc::new(Ready::new(prepared, &self.components.engine.digest()));
+        let ready = Arc::new(CallableItem::new(prepared, &self.components.engine.digest()));
         self.callees.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&ready));
         Ok(ready)
     }
 
     /// Loads, searches or signs an item, or fills a directive in.
-    async fn with_text(self: Arc<Self>, spec: TaskSpec, place: Place) -> TaskReport {
+    async fn with_text(self: Arc<Self>, spec: TaskSpec, place: CallSite) -> TaskReport {
         let request = items::request(&spec);
         // What is signed is not signed again, whoever answers.
         let played = self.tape.as_ref().filter(|tape| !tape.is_live() || spec.primary == Primary::Sign);
@@ -417,11 +418,11 @@ impl Shared {
         report
     }
 
-    async fn text_of_world(self: Arc<Self>, spec: TaskSpec, place: Place) -> TaskReport {
+    async fn text_of_world(self: Arc<Self>, spec: TaskSpec, place: CallSite) -> TaskReport {
         let done = tokio::task::spawn_blocking(move || {
             let own = match place {
-                Place::Node(node) => spec.graph.node(node).capabilities.as_ref(),
-                Place::Hook => None,
+                CallSite::Node(node) => spec.graph.node(node).capabilities.as_ref(),
+                CallSite::Hook => None,
             };
             // The patterns were checked with the document; one that cannot be read permits nothing.
             let own = own
@@ -448,7 +449,7 @@ impl Shared {
         })
     }
 
-    async fn call(self: &Arc<Self>, ready: &Ready, mut spec: TaskSpec, place: Place) -> TaskReport {
+    async fn call(self: &Arc<Self>, ready: &CallableItem, mut spec: TaskSpec, place: CallSite) -> TaskReport {
         let began = Instant::now();
         let played = self.tape.as_ref().filter(|tape| !tape.is_live()).map(|tape| tape.entries());
         // They are the component's from here on: its own calls ask for what else the attempt is.

@@ -9,5 +9,5 @@ mod operation_journal;
 mod tape;
 
 pub use executor::ComponentExecutor;
-pub(crate) use executor::{Place, Shared};
+pub(crate) use executor::{CallSite, Shared};
 pub use tape::Tape;

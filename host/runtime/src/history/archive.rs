@@ -139,7 +139,7 @@ pub fn write(
             writer.line(&Line::Pruning { namespace: namespace.clone(), note })?;
         }
     }
-    let told = Told::of(store, &row.run_id)?;
+    let told = HistoryNumbers::of(store, &row.run_id)?;
     let mut records = 0;
     let mut record = |record: &SignedRecord, before: Option<u64>| {
         records += 1;
@@ -180,14 +180,14 @@ pub fn write(
 
 /// Where the records of a run's history are in it.
 #[derive(Default)]
-struct Told {
+struct HistoryNumbers {
     /// By the first half of a record's digest, in order: how many entries come before its own.
     numbers: Vec<(u128, u64)>,
     /// Status records by namespace, in order: the checkpoint that each is under, and how many entries come before.
     pauses: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-impl Told {
+impl HistoryNumbers {
     fn of(store: &dyn CheckpointStore, run: &str) -> Result<Self> {
         let mut told = Self::default();
         restore::each_of_history(store, run, 0, |Numbered { before, record }| {

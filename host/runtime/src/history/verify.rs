@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::history::events::History;
 use crate::run::pins::Pins;
 use crate::run::restore;
-use crate::run::stop_notes::Stop;
+use crate::run::stop_notes::StopNote;
 
 /// What was found to be intact.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub fn audit(
     store: &dyn CheckpointStore,
     row: &RunRow,
     key: &VerifyingKey,
-    last: Option<&Stop>,
+    last: Option<&StopNote>,
 ) -> Result<Audit> {
     let run = &row.run_id;
     if row.key != key.id() {

@@ -67,7 +67,7 @@ pub struct Admitted {
 }
 
 /// A component that is linked with what it is granted.
-pub(crate) struct Prepared {
+pub(crate) struct LinkedComponent {
     pub(crate) node: PreparedNode,
     pub(crate) grant: EffectiveGrant,
     /// The digest of its bytes.
@@ -245,7 +245,7 @@ impl Components {
         limits: NodeLimits,
         recorded: Timestamp,
         caller: Option<&EffectiveGrant>,
-    ) -> Result<Prepared, Failure> {
+    ) -> Result<LinkedComponent, Failure> {
         let admitted = self.admit_at(item, Some(recorded)).map_err(AdmitError::failure)?;
         if let Some(log) = &self.log {
             log.accept_component(&admitted.verified)
@@ -261,7 +261,7 @@ impl Components {
             .prepare(&admitted.loaded, &grant)
             .map_err(|error| Failure::new(Category::Denied, error.to_string()))?;
         let standing = admitted.verified.standing().clone();
-        Ok(Prepared { node, grant, component: *admitted.verified.digest(), standing })
+        Ok(LinkedComponent { node, grant, component: *admitted.verified.digest(), standing })
     }
 }
 

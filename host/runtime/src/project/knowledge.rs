@@ -7,7 +7,7 @@ use graph_engine::{Hit, Knowledge, KnowledgeError};
 use graph_store::{KnowledgeStore, KnowledgeStoreError};
 
 use crate::error::Error;
-use crate::project::state::{OwnState, Standing};
+use crate::project::state::{OwnState, Ownership};
 use crate::project::user_home::Home;
 
 /// The knowledge of one project, in `.ai/state/knowledge.db`. State that is not this host's is not used.
@@ -37,8 +37,8 @@ impl ProjectKnowledge {
 
     /// The store to read; `None` where the project has no state yet.
     fn to_read(&self) -> Result<Option<&KnowledgeStore>, KnowledgeError> {
-        let absent = || match Standing::of(&self.project, &self.home) {
-            Ok(standing) => Ok(standing == Standing::Absent),
+        let absent = || match Ownership::of(&self.project, &self.home) {
+            Ok(standing) => Ok(standing == Ownership::Absent),
             Err(error) => Err(KnowledgeError::Unavailable(error.message().to_owned())),
         };
         if self.store.get().is_none() && absent()? { Ok(None) } else { self.to_write().map(Some) }

@@ -40,7 +40,7 @@ pub fn knowledge(project: &Path) -> Result<PathBuf> {
 
 /// Whose the state of a project is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ownership {
     /// There is none.
     Absent,
     /// This host's.
@@ -49,7 +49,7 @@ pub enum Standing {
     Foreign(String),
 }
 
-impl Standing {
+impl Ownership {
     /// Whose the state of a project is.
     pub fn of(project: &Path, home: &Home) -> Result<Self> {
         let folder = paths::path(project, &[STATE], FileKind::Folder)?;
@@ -94,31 +94,31 @@ impl OwnState {
     /// The state folder of a project. It is made, with its marker, where there is no state yet; state that is not this
     /// host's is an integrity error that says what to do.
     pub fn open(project: &Path, home: &Home) -> Result<Self> {
-        match Standing::of(project, home)? {
-            Standing::Own => {}
-            Standing::Absent => mark(project, home)?,
-            Standing::Foreign(why) => return Err(refused(project, &why)),
+        match Ownership::of(project, home)? {
+            Ownership::Own => {}
+            Ownership::Absent => mark(project, home)?,
+            Ownership::Foreign(why) => return Err(refused(project, &why)),
         }
         Ok(Self { project: project.to_path_buf() })
     }
 
     /// Refuses state that is not this host's, and makes nothing.
     pub fn check(project: &Path, home: &Home) -> Result<()> {
-        match Standing::of(project, home)? {
-            Standing::Own | Standing::Absent => Ok(()),
-            Standing::Foreign(why) => Err(refused(project, &why)),
+        match Ownership::of(project, home)? {
+            Ownership::Own | Ownership::Absent => Ok(()),
+            Ownership::Foreign(why) => Err(refused(project, &why)),
         }
     }
 
     /// Takes over a state folder, whoever made it: its user says that it is this host's. `false`: it was already.
     pub fn adopt(project: &Path, home: &Home) -> Result<bool> {
-        match Standing::of(project, home)? {
-            Standing::Own => Ok(false),
-            Standing::Absent => Err(Error::not_found(format!(
+        match Ownership::of(project, home)? {
+            Ownership::Own => Ok(false),
+            Ownership::Absent => Err(Error::not_found(format!(
                 "there is no state in {}: nothing has to be adopted",
                 shown(&project.join(project::MARK).join(STATE))
             ))),
-            Standing::Foreign(_) => mark(project, home).map(|()| true),
+            Ownership::Foreign(_) => mark(project, home).map(|()| true),
         }
     }
 

@@ -296,7 +296,7 @@ impl<'r> Walk<'r> {
             );
         }
         if self.stage.mode == Mode::Live {
-            let at = Place { step, task: &task, node: &path, dispatch };
+            let at = AttemptPlace { step, task: &task, node: &path, dispatch };
             replay.world.extend(world(&at, &entries, &report.journal));
         }
         self.handle(&namespace, Event::TaskDone { task: task.into(), attempt, report })
@@ -477,7 +477,7 @@ fn shown(replayed: &Checkpoint, recorded: &Checkpoint, equal: bool, record: bool
 }
 
 /// Where an attempt is.
-struct Place<'a> {
+struct AttemptPlace<'a> {
     step: u64,
     task: &'a str,
     node: &'a str,
@@ -485,7 +485,7 @@ struct Place<'a> {
 }
 
 /// Where the world answers otherwise: entry by entry, as far as the same is asked, and the first that is asked otherwise.
-fn world(at: &Place<'_>, recorded: &[JournalEntry], now: &[JournalEntry]) -> Vec<LiveDifference> {
+fn world(at: &AttemptPlace<'_>, recorded: &[JournalEntry], now: &[JournalEntry]) -> Vec<LiveDifference> {
     let call = |entry: &JournalEntry| {
         let request = shortened(&canonical_string(&entry.request.0));
         format!("{}#{}({request})", entry.interface, entry.function)

@@ -97,7 +97,7 @@ pub struct Assembled {
 
 /// A run that can be driven.
 #[derive(Debug)]
-pub struct Ready {
+pub struct PreparedRun {
     /// Its id.
     pub run: String,
     /// Drives it, and keeps others away from it.
@@ -106,10 +106,10 @@ pub struct Ready {
 
 impl Assembled {
     /// Hands the run to a driver.
-    pub fn ready(self, environment: &Environment) -> Result<Ready> {
+    pub fn ready(self, environment: &Environment) -> Result<PreparedRun> {
         let Self { run, setup, walker, guard } = self;
         let driver = environment.driver(walker, guard, setup.durability)?;
-        Ok(Ready { run, driver })
+        Ok(PreparedRun { run, driver })
     }
 }
 

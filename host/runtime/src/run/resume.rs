@@ -23,7 +23,7 @@ use crate::items::locate::judged;
 use crate::items::text_items;
 use crate::plan::Plan;
 use crate::project::{self, Project};
-use crate::run::context::Ready;
+use crate::run::context::PreparedRun;
 use crate::run::drift::{self, CurrentSources};
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore::{self, Checked};
@@ -36,7 +36,7 @@ use crate::trust::trusted_keys;
 #[derive(Debug)]
 pub struct Resumable {
     /// Drives it.
-    pub ready: Ready,
+    pub ready: PreparedRun,
     /// Its graph.
     pub graph: Arc<Graph>,
     /// The questions that are open.

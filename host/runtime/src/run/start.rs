@@ -31,7 +31,7 @@ use crate::plan::admission::Components;
 use crate::project::caches;
 use crate::project::text_file;
 use crate::project::{self, Project};
-use crate::run::context::{Beginning, Definition, Environment, Ready};
+use crate::run::context::{Beginning, Definition, Environment, PreparedRun};
 use crate::run::pins::{Pins, absolute, kept_text};
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
@@ -289,7 +289,7 @@ pub fn begin(
     start: Start,
     store: Arc<dyn CheckpointStore>,
     host: &Host,
-) -> Result<Ready> {
+) -> Result<PreparedRun> {
     let RunContext { file, subgraphs, mut components, hooks, project, mut pins } = scene;
     let log = TrustLog::of(&host.home);
     let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));

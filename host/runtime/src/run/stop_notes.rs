@@ -21,7 +21,7 @@ use crate::run::restore;
 /// The record with which a run has stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stop {
+pub struct StopNote {
     /// Its digest.
     pub digest: Digest,
     /// Its kind: a status, or the checkpoint that is the run's end.
@@ -49,7 +49,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     }) else {
         return Ok(());
     };
-    let stop = Stop { digest, kind, run: run.to_owned(), sequence };
+    let stop = StopNote { digest, kind, run: run.to_owned(), sequence };
     let text = serde_json::to_string(&stop)
         .map_err(|error| Error::storage(format!("the note about run {run} cannot be written: {error}")))?;
     let folder = home.root().join("runs");
@@ -63,7 +63,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
 }
 
 /// Where a run stood when it stopped last, as far as this user's space knows.
-pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<Stop>> {
+pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<StopNote>> {
     let Some(path) = file(home, store, run)?.filter(|path| path.exists()) else { return Ok(None) };
     let text = text_file::read_as("the note about the run", &path)?;
     serde_json::from_str(&text).map(Some).map_err(|error| {

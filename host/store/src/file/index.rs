@@ -31,7 +31,7 @@ struct Mark {
 
 /// A record of the history.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct HistoryRecord {
     /// How many entries come before its own.
     before: u64,
     /// The number of its namespace; of a status, [`STATUS`].
@@ -59,7 +59,7 @@ pub(super) struct Index {
     namespaces: Vec<Namespace>,
     statuses: Vec<Place>,
     /// By how many entries come before, once [`Self::settle`] was called.
-    history: Vec<Told>,
+    history: Vec<HistoryRecord>,
     /// Records of another order were taken since.
     is_mixed: bool,
     /// How many entries the history has.
@@ -178,7 +178,7 @@ impl Index {
                 }
             }
             self.records += 1;
-            self.tell(Told { before: comes_after, namespace: number, ordinal }, record.events);
+            self.tell(HistoryRecord { before: comes_after, namespace: number, ordinal }, record.events);
             return Ok(());
         }
         let is_told = record.kind == RecordKind::Status;
@@ -202,12 +202,12 @@ impl Index {
                 return too_many("number of status records", u64::from(u32::MAX));
             };
             self.statuses.push(place);
-            self.tell(Told { before: comes_after, namespace: STATUS, ordinal }, record.events);
+            self.tell(HistoryRecord { before: comes_after, namespace: STATUS, ordinal }, record.events);
         }
         Ok(())
     }
 
-    fn tell(&mut self, told: Told, events: u64) {
+    fn tell(&mut self, told: HistoryRecord, events: u64) {
         self.is_mixed |= self.history.last().is_some_and(|last| last.before > told.before);
         self.history.push(told);
         if events > 0 {

@@ -417,7 +417,7 @@ struct RowOnly {
 /// A record as it is read.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredRecord {
     kind: RecordKind,
     namespace: String,
     sequence: u64,
@@ -442,7 +442,7 @@ struct KeptValue {
     json: Arc<str>,
 }
 
-impl Kept {
+impl StoredRecord {
     fn signed(self, run: &str) -> Result<SignedRecord, String> {
         let texts = self.values.iter().map(|value| &value.json).chain([&self.body]);
         if texts.clone().any(|text| bounds::length(text) > LARGEST_TEXT) {
@@ -484,7 +484,7 @@ impl Kept {
 struct Picked<'p>(&'p [u32]);
 
 impl<'de> DeserializeSeed<'de> for Picked<'_> {
-    type Value = Vec<Kept>;
+    type Value = Vec<StoredRecord>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -492,7 +492,7 @@ impl<'de> DeserializeSeed<'de> for Picked<'_> {
 }
 
 impl<'de> Visitor<'de> for Picked<'_> {
-    type Value = Vec<Kept>;
+    type Value = Vec<StoredRecord>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a line of a log")
@@ -514,7 +514,7 @@ impl<'de> Visitor<'de> for Picked<'_> {
 struct PickedRecords<'p>(&'p [u32]);
 
 impl<'de> DeserializeSeed<'de> for PickedRecords<'_> {
-    type Value = Vec<Kept>;
+    type Value = Vec<StoredRecord>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_seq(self)
@@ -522,7 +522,7 @@ impl<'de> DeserializeSeed<'de> for PickedRecords<'_> {
 }
 
 impl<'de> Visitor<'de> for PickedRecords<'_> {
-    type Value = Vec<Kept>;
+    type Value = Vec<StoredRecord>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("records")

@@ -51,7 +51,7 @@ pub(super) fn say(
     let text = serde_json::to_vec(owner)
         .map_err(|error| StorageError::Io { location: location(&path), reason: error.to_string() })?;
     write_atomic(&path, &text, false)?;
-    let held = Held { file: path, owner: owner.clone(), _lock: lock };
+    let held = Release { file: path, owner: owner.clone(), _lock: lock };
     Ok(RunGuard::new(run, fence, abandoned, held))
 }
 
@@ -89,13 +89,13 @@ fn owner_soon(folder: &Path) -> Result<Option<Owner>, StorageError> {
 }
 
 /// Gives the run back: first the name, then the lock.
-struct Held {
+struct Release {
     file: PathBuf,
     owner: Owner,
     _lock: RunLock,
 }
 
-impl Drop for Held {
+impl Drop for Release {
     fn drop(&mut self) {
         // A name that stays is that of a process that is gone; the lock is what counts, and it goes in any case. Another name is
         // that of whoever has taken the run over.

@@ -23,7 +23,7 @@ use crate::upkeep::Freed;
 /// An entry as its file has it. Its key is the name of the folder.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredEntry {
     at: Timestamp,
     body: String,
     expires: Timestamp,
@@ -53,7 +53,7 @@ impl FileStore {
                 .field(entry.namespace.as_bytes())
                 .finish();
             let path = folder.join(place.hex());
-            let kept = Kept {
+            let kept = StoredEntry {
                 at: entry.at,
                 body: entry.body.to_string(),
                 expires: entry.expires,
@@ -78,7 +78,7 @@ impl FileStore {
         let mut bytes = 0;
         each(&self.results_folder().join(key.hex()), |_, text| {
             // What cannot be read is as good as none.
-            let Ok(kept) = serde_json::from_str::<Kept>(text) else { return Ok(()) };
+            let Ok(kept) = serde_json::from_str::<StoredEntry>(text) else { return Ok(()) };
             if names::run_id("run", &kept.run).is_err() || names::name("namespace", &kept.namespace).is_err()
             {
                 return Ok(());
@@ -121,7 +121,7 @@ impl FileStore {
         for entry in entries {
             let under = entry.map_err(|error| fault(&folder, &error))?.path();
             each(&under, |path, text| {
-                let kept = serde_json::from_str::<Kept>(text).ok();
+                let kept = serde_json::from_str::<StoredEntry>(text).ok();
                 let goes = expired.is_none_or(|at| kept.as_ref().is_none_or(|kept| kept.expires <= at));
                 if !goes {
                     return Ok(());

@@ -16,12 +16,12 @@ const MOST: usize = 1_024;
 pub(super) struct Known {
     /// The state of the file that this is of (`PRAGMA data_version`): it changes when another connection writes.
     version: i64,
-    runs: HashMap<String, Standing>,
+    runs: HashMap<String, KnownRun>,
 }
 
 /// How a run stands.
 #[derive(Debug)]
-struct Standing {
+struct KnownRun {
     /// The run's number.
     id: i64,
     /// The number of the last entry of its history.
@@ -98,7 +98,7 @@ impl Known {
     ) {
         let standing = match self.runs.get_mut(run) {
             Some(standing) => standing,
-            None => self.runs.entry(run.to_owned()).or_insert_with(|| Standing {
+            None => self.runs.entry(run.to_owned()).or_insert_with(|| KnownRun {
                 id,
                 length: None,
                 fence: None,

@@ -62,7 +62,7 @@ impl SqliteStore {
                 }
                 Err(error) => return Err(error.clone().into()),
             };
-            let held = Held { store: self.clone(), id, epoch: fence.epoch, _lock: lock };
+            let held = Release { store: self.clone(), id, epoch: fence.epoch, _lock: lock };
             Ok(RunGuard::new(run, fence, before, held))
         };
         runs.iter().zip(locked).map(guard).collect()
@@ -137,14 +137,14 @@ fn raise(
 }
 
 /// Gives the run back: first the row, then the lock.
-struct Held {
+struct Release {
     store: SqliteStore,
     id: i64,
     epoch: u64,
     _lock: RunLock,
 }
 
-impl Drop for Held {
+impl Drop for Release {
     fn drop(&mut self) {
         // A row that stays names a process that is gone; the lock is what counts, and it goes in any case. The row of a run
         // that is gone went with it; under another epoch it is another owner's.

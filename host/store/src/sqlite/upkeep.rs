@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Result as SqlResult, params};
 
 use super::store::{SqliteStore, Write};
 use super::values;
-use super::write::{Stop, head, insert_row, key, number, write_namespace};
+use super::write::{WriteError, head, insert_row, key, number, write_namespace};
 use super::{fence, row, sql};
 use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
 use crate::plan;
@@ -122,8 +122,8 @@ impl SqliteStore {
         let failed = |error: rusqlite::Error| ImportError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
         let id = insert_row(connection, run).map_err(|stop| match stop {
-            Stop::Refused(error) => ImportError::Create(error),
-            Stop::Failed(error) => failed(error),
+            WriteError::Refused(error) => ImportError::Create(error),
+            WriteError::Failed(error) => failed(error),
         })?;
         let run = &run.row.run_id;
         loop {
@@ -159,8 +159,8 @@ impl SqliteStore {
             }
             match removed {
                 Ok(removed) => freed.extend(removed),
-                Err(Stop::Refused(refused)) => return Err(refused),
-                Err(Stop::Failed(error)) => return Err(self.fault(&error).into()),
+                Err(WriteError::Refused(refused)) => return Err(refused),
+                Err(WriteError::Failed(error)) => return Err(self.fault(&error).into()),
             }
         }
         Ok(freed)
@@ -182,9 +182,9 @@ impl SqliteStore {
             namespace: namespace.to_owned(),
             sequence: cut.first,
         };
-        let remove = || -> Result<Freed, Stop<RemoveError>> {
+        let remove = || -> Result<Freed, WriteError<RemoveError>> {
             let write = Write::begin(connection)?;
-            let Some(id) = key(connection, run)? else { return Err(Stop::Refused(missing())) };
+            let Some(id) = key(connection, run)? else { return Err(WriteError::Refused(missing())) };
             check_fence(connection, id, guard)?;
             let before = size(connection, id)?;
             values::place(connection)?;
@@ -211,7 +211,7 @@ impl SqliteStore {
             ])?;
             if moved != 1 {
                 // Dropping the transaction brings everything back.
-                return Err(Stop::Refused(missing()));
+                return Err(WriteError::Refused(missing()));
             }
             put_pruning(connection, id, namespace, cut.note)?;
             let after = size(connection, id)?;
@@ -266,14 +266,14 @@ impl SqliteStore {
 }
 
 /// Removes the first of these runs in one transaction: at least one, and no more once they come to [`FREED_AT_ONCE`].
-fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed>, Stop<RemoveError>> {
+fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed>, WriteError<RemoveError>> {
     let write = Write::begin(connection)?;
     let (mut removed, mut bytes) = (Vec::new(), 0_u64);
     // The values of all of them are found by their places, and nothing is added before the end.
     values::place(connection)?;
     for guard in guards {
         let Some(id) = key(connection, guard.run())? else {
-            return Err(Stop::Refused(RemoveError::NotFound { run: guard.run().to_owned() }));
+            return Err(WriteError::Refused(RemoveError::NotFound { run: guard.run().to_owned() }));
         };
         check_fence(connection, id, guard)?;
         let freed = size(connection, id)?;
@@ -291,10 +291,10 @@ fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed
 }
 
 /// Whether a guard still holds its run, within a transaction.
-fn check_fence(connection: &Connection, id: i64, guard: &RunGuard) -> Result<(), Stop<RemoveError>> {
+fn check_fence(connection: &Connection, id: i64, guard: &RunGuard) -> Result<(), WriteError<RemoveError>> {
     let stored = fence::read(connection, id)?;
     plan::check_fence(guard, stored.map(|stored| stored.fence))
-        .map_err(|loss| Stop::Refused(plan::not_to_remove(guard, loss)))
+        .map_err(|loss| WriteError::Refused(plan::not_to_remove(guard, loss)))
 }
 
 fn mark(connection: &Connection) -> SqlResult<Mark> {

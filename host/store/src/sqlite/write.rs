@@ -20,12 +20,12 @@ pub(super) fn number(number: u64) -> i64 {
 }
 
 /// A refusal, or a failure of SQLite on the way to it.
-pub(super) enum Stop<E> {
+pub(super) enum WriteError<E> {
     Refused(E),
     Failed(rusqlite::Error),
 }
 
-impl<E> From<rusqlite::Error> for Stop<E> {
+impl<E> From<rusqlite::Error> for WriteError<E> {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed(error)
     }
@@ -33,10 +33,10 @@ impl<E> From<rusqlite::Error> for Stop<E> {
 
 impl SqliteStore {
     /// The error of a stopped operation.
-    pub(super) fn stopped<E: From<crate::error::StorageError>>(&self, stop: Stop<E>) -> E {
+    pub(super) fn stopped<E: From<crate::error::StorageError>>(&self, stop: WriteError<E>) -> E {
         match stop {
-            Stop::Refused(error) => error,
-            Stop::Failed(error) => self.fault(&error).into(),
+            WriteError::Refused(error) => error,
+            WriteError::Failed(error) => self.fault(&error).into(),
         }
     }
 
@@ -114,14 +114,14 @@ impl SqliteStore {
     }
 }
 
-fn insert_run(connection: &Connection, run: &NewRun) -> Result<(), Stop<CreateRunError>> {
+fn insert_run(connection: &Connection, run: &NewRun) -> Result<(), WriteError<CreateRunError>> {
     let write = Write::begin(connection)?;
     insert_row(connection, run)?;
     Ok(write.commit()?)
 }
 
 /// Adds a run's row and texts, within a transaction, and gives the run's number.
-pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<i64, Stop<CreateRunError>> {
+pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<i64, WriteError<CreateRunError>> {
     let row = &run.row;
     let inserted = connection.prepare_cached(sql::INSERT_RUN)?.execute(params![
         row.run_id,
@@ -150,19 +150,23 @@ pub(super) fn insert_row(connection: &Connection, run: &NewRun) -> Result<i64, S
         number(row.updated_at.0),
     ])?;
     if inserted == 0 {
-        return Err(Stop::Refused(CreateRunError::Exists { run: row.run_id.clone() }));
+        return Err(WriteError::Refused(CreateRunError::Exists { run: row.run_id.clone() }));
     }
     let id = connection.last_insert_rowid();
     for snapshot in &run.snapshots {
         insert_snapshot(connection, &snapshot.digest, &snapshot.text).map_err(|stop| match stop {
-            Stop::Refused(error) => Stop::Refused(error.into()),
-            Stop::Failed(error) => Stop::Failed(error),
+            WriteError::Refused(error) => WriteError::Refused(error.into()),
+            WriteError::Failed(error) => WriteError::Failed(error),
         })?;
     }
     Ok(id)
 }
 
-fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Result<(), Stop<SnapshotError>> {
+fn insert_snapshot(
+    connection: &Connection,
+    digest: &Digest,
+    text: &str,
+) -> Result<(), WriteError<SnapshotError>> {
     let inserted = connection.prepare_cached(sql::PUT_SNAPSHOT)?.execute(params![digest.as_bytes(), text])?;
     if inserted == 0 {
         // It is compared where it is: a text may be long.
@@ -170,7 +174,7 @@ fn insert_snapshot(connection: &Connection, digest: &Digest, text: &str) -> Resu
             .prepare_cached(sql::SNAPSHOT)?
             .query_row([digest.as_bytes()], |row| Ok(row.get_ref(0)?.as_str()? == text))?;
         if !is_kept {
-            return Err(Stop::Refused(SnapshotError::Differs { digest: *digest }));
+            return Err(WriteError::Refused(SnapshotError::Differs { digest: *digest }));
         }
     }
     Ok(())

@@ -19,7 +19,7 @@ use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
 use super::row::time;
-use super::{accepted, story};
+use super::{accepted, run_view};
 
 /// List a run's checkpoints: what made each, and what was next
 #[derive(Debug, clap::Args)]
@@ -47,11 +47,11 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     };
     let status = match &damage {
         Some(_) => None,
-        None => story::newest_status(store, &row, key.as_ref())?,
+        None => run_view::newest_status(store, &row, key.as_ref())?,
     };
     let mut accepted = Vec::from(found.accepted);
     if let Some(status) = status {
-        let room = story::ACCEPTED.saturating_sub(accepted.len());
+        let room = run_view::ACCEPTED.saturating_sub(accepted.len());
         accepted.extend(status.accepted.into_iter().take(room).map(|accepted| (status.sequence, accepted)));
     }
     let run = &row.run_id;
@@ -141,18 +141,18 @@ impl Found {
     /// Takes the checkpoint after those that were taken.
     fn take(&mut self, checkpoint: &Checkpoint, digest: Digest) {
         self.newest = Some(checkpoint.sequence);
-        let room = story::ACCEPTED.saturating_sub(self.accepted.len());
-        self.accepted.extend(story::accepted_in(checkpoint).take(room));
+        let room = run_view::ACCEPTED.saturating_sub(self.accepted.len());
+        self.accepted.extend(run_view::accepted_in(checkpoint).take(room));
         self.widen(checkpoint, digest);
     }
 
     /// Takes the checkpoint before those that were taken.
     fn take_earlier(&mut self, checkpoint: &Checkpoint, digest: Digest) {
         self.newest.get_or_insert(checkpoint.sequence);
-        for accepted in story::accepted_in(checkpoint).rev() {
+        for accepted in run_view::accepted_in(checkpoint).rev() {
             self.accepted.push_front(accepted);
         }
-        self.accepted.truncate(story::ACCEPTED);
+        self.accepted.truncate(run_view::ACCEPTED);
         self.widen(checkpoint, digest);
     }
 

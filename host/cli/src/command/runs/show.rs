@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use super::accepted;
 use super::history::{made_by, nodes, origin};
 use super::row::{bare_json, shown_status, time};
-use super::story::{self, RunView};
+use super::run_view::{self, RunView};
 use super::tree::{self, ChildRun};
 
 /// Show a run: its steps, its state, what it waits for
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
         row = store.run(&row.run_id)?.unwrap_or(row);
     }
     restore::catch_up(store, &mut row)?;
-    let told = story::of(store, &row, context)?;
+    let told = run_view::of(store, &row, context)?;
     let children = tree::read(store, &row, told.key())?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {

@@ -39,7 +39,7 @@ pub(super) struct Waiting {
 }
 
 /// Who holds a run, and the file that they have open, where there is one.
-struct Held {
+struct RunHolder {
     holder: Holder,
     lock: Option<PathBuf>,
 }
@@ -78,7 +78,7 @@ pub(super) fn stop(
             if waiting.no_wait {
                 Outcome { row, marked: false, ended: None, stopped: false }
             } else {
-                let held = Held { holder, lock: stores::lock_file(project, kind, &row.run_id)? };
+                let held = RunHolder { holder, lock: stores::lock_file(project, kind, &row.run_id)? };
                 await_stop(&store, &row, &held, wish, waiting.timeout, &thread, context)?
             }
         }
@@ -102,7 +102,7 @@ fn mark(store: &Arc<dyn CheckpointStore>, run: &str, wish: Control, context: &Co
 fn await_stop(
     store: &Arc<dyn CheckpointStore>,
     row: &RunRow,
-    held: &Held,
+    held: &RunHolder,
     wish: Control,
     timeout: Duration,
     thread: &RunFolder,
@@ -150,7 +150,7 @@ fn await_stop(
 }
 
 /// Ends the process that holds a run, after checking that it is that one.
-fn end_process(store: &dyn CheckpointStore, run: &str, held: &Held) -> Result<u32> {
+fn end_process(store: &dyn CheckpointStore, run: &str, held: &RunHolder) -> Result<u32> {
     let refuse = |why: String| {
         Err(Error::storage(format!(
             "run {run} does not stop, and its process cannot be ended from here: {why}"

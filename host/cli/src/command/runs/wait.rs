@@ -19,7 +19,7 @@ use graph_runtime::run::restore;
 use serde_json::Value;
 
 use super::span::parse_span;
-use super::{story, tree};
+use super::{run_view, tree};
 
 /// How often to look.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, project: &Path, context: &Context) -> Result<Exit
 
 /// Shows what a run has come to, as `run` does.
 pub(super) fn outcome(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Exit> {
-    let told = story::newest(store, row, context)?;
+    let told = run_view::newest(store, row, context)?;
     if let Some(trouble) = &told.trouble {
         return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
     }

@@ -4,30 +4,30 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Places for children that compile: as many as there are processors.
 #[derive(Debug)]
-pub(crate) struct Crew {
+pub(crate) struct CompileSlots {
     free: Mutex<usize>,
     back: Condvar,
 }
 
 /// A place that is given back when it is dropped.
-pub(crate) struct Place<'a>(&'a Crew);
+pub(crate) struct CompileSlot<'a>(&'a CompileSlots);
 
-impl Crew {
+impl CompileSlots {
     pub(crate) fn new() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self { free: Mutex::new(processors), back: Condvar::new() }
     }
 
     /// Waits for a place.
-    pub(crate) fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> CompileSlot<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.back.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
-        Place(self)
+        CompileSlot(self)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for CompileSlot<'_> {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.back.notify_one();

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Something that is counted in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Figure {
+pub enum Metric {
     /// Bytes of the whole.
     Bytes,
     /// Components inside of components, one in the other.
@@ -63,7 +63,7 @@ pub enum Figure {
     Values,
 }
 
-impl Figure {
+impl Metric {
     /// All figures.
     pub const ALL: [Self; 28] = [
         Self::Bytes,
@@ -145,24 +145,24 @@ impl Figure {
 #[error("it has {found} {}; at most {} are taken", .figure.what(), .figure.cap())]
 pub struct Exceeded {
     /// What there is too much of.
-    pub figure: Figure,
+    pub figure: Metric,
     /// How many there are at the place where counting ended.
     pub found: u64,
 }
 
 /// What has been counted so far.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tally([u64; Figure::ALL.len()]);
+pub(crate) struct Tally([u64; Metric::ALL.len()]);
 
 impl Tally {
     /// So many more.
-    pub(crate) fn add(&mut self, figure: Figure, more: u64) -> Result<(), Exceeded> {
+    pub(crate) fn add(&mut self, figure: Metric, more: u64) -> Result<(), Exceeded> {
         let total = self.0[figure as usize].saturating_add(more);
         self.most(figure, total)
     }
 
     /// So many in one place; the place with the most counts.
-    pub(crate) fn most(&mut self, figure: Figure, found: u64) -> Result<(), Exceeded> {
+    pub(crate) fn most(&mut self, figure: Metric, found: u64) -> Result<(), Exceeded> {
         let most = &mut self.0[figure as usize];
         *most = found.max(*most);
         if found > figure.cap() { Err(Exceeded { figure, found }) } else { Ok(()) }
@@ -170,7 +170,7 @@ impl Tally {
 
     /// What has been counted.
     #[cfg(test)]
-    pub(crate) fn of(&self, figure: Figure) -> u64 {
+    pub(crate) fn of(&self, figure: Metric) -> u64 {
         self.0[figure as usize]
     }
 }
@@ -178,7 +178,7 @@ impl Tally {
 impl fmt::Debug for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map()
-            .entries(Figure::ALL.iter().map(|figure| (figure.what(), self.0[*figure as usize])))
+            .entries(Metric::ALL.iter().map(|figure| (figure.what(), self.0[*figure as usize])))
             .finish()
     }
 }
