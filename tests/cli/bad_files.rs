@@ -529,6 +529,7 @@ fn a_full_or_closed_stdout() {
         "graph show good.yaml",
         "caps suggest good.yaml",
         "completions bash",
+        "man runs",
         "explain --list",
         "doctor",
         "keys list",

@@ -190,6 +190,46 @@ fn shells_learn_every_command() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let place = Place::new();
+    let written = place.run(&["man", "--to", "pages"]);
+    assert_eq!(written.code, 0, "{}", written.shown());
+    let pages: Vec<_> =
+        std::fs::read_dir(place.path("pages")).unwrap().map(|page| page.unwrap().path()).collect();
+    assert!(
+        written.stdout.contains(&format!("wrote {} manual pages to pages", pages.len())),
+        "{}",
+        written.shown()
+    );
+    for page in &pages {
+        let text = std::fs::read_to_string(page).unwrap();
+        assert!(text.contains(".TH ") && text.contains(".SH NAME"), "{}", page.display());
+        assert!(!text.contains('\u{1b}'), "{}", page.display());
+    }
+    // Every command that help lists, also those below others, has one; it is the same as the one that is printed.
+    let file = |name: &str| std::fs::read_to_string(place.path(&format!("pages/{name}.1"))).unwrap();
+    assert_eq!(place.run(&["man"]).stdout, file("graph-host"));
+    assert_eq!(place.run(&["man", "runs", "show"]).stdout, file("graph-host-runs-show"));
+    let help = place.run(&["--help"]).stdout;
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<_> = commands
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.len() > 20, "{commands:?}");
+    for name in commands {
+        assert!(file(&format!("graph-host-{name}")).contains("SYNOPSIS"), "{name}");
+    }
+    let unknown = place.run(&["man", "runs", "nothing"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("graph-host has no command `runs nothing`"), "{}", unknown.shown());
+    place.write("file", "");
+    assert_eq!(place.run(&["man", "--to", "file"]).code, 10);
+}
+
+#[test]
 fn a_watched_graph_runs_again_when_it_changes() {
     let place = Place::new();
     place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 1 } } }\n");

@@ -23,7 +23,9 @@ use serde_json::{Value, json};
 use super::trust::kind;
 
 /// Build a guest crate into a component, ask it what it is, and sign it
+// `--version` is that of the component.
 #[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true)]
 pub(crate) struct Args {
     /// The crate's folder
     folder: PathBuf,

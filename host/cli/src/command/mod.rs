@@ -12,6 +12,7 @@ mod graph;
 mod inspect;
 mod keys;
 mod lock;
+mod man;
 mod migrate;
 mod new;
 mod number;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Migrate(migrate::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Command {
@@ -104,6 +106,7 @@ impl Command {
             Self::Migrate(args) => migrate::run(&args, context),
             Self::Doctor(args) => doctor::run(&args, context),
             Self::Completions(args) => completions::run(&args, context),
+            Self::Man(args) => man::run(&args, context),
         }
     }
 }

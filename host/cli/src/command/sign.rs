@@ -26,7 +26,9 @@ use serde::Serialize;
 use super::trust::{ceiling_text, kind, kind_of_a_component, text_kind};
 
 /// Sign a component, a graph or another text item
+// `--version` is that of the component.
 #[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true)]
 pub(crate) struct Args {
     /// A component (`.wasm`; its envelope is written beside it), or a text item (a line is put into it)
     file: PathBuf,
