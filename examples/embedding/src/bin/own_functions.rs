@@ -15,7 +15,8 @@ async fn main() -> anyhow::Result<()> {
     let folder = PathBuf::from(std::env::args().nth(1).context("usage: own_functions FOLDER")?);
     let functions = Functions::default().with("shop/price", |call| async move {
         let pieces = call.params["pieces"].as_u64();
-        let pieces = pieces.ok_or_else(|| Failure::new(Category::InvalidInput, "`pieces` is not a number"))?;
+        let pieces =
+            pieces.ok_or_else(|| Failure::new(Category::InvalidInput, "`pieces` is not a number"))?;
         Ok(Outcome::Result(json!({ "cents": 250 * pieces })))
     })?;
     let (graph, manifest) = (folder.join("order.yaml"), folder.join("caps.yaml"));

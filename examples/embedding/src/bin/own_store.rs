@@ -39,10 +39,12 @@ impl Front for Ledger {
         self.store.commit(guard, batch, update, synchronous)?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         for record in batch {
-            writeln!(file, "{} {} {}", guard.run(), record.kind.as_str(), record.digest).map_err(|error| {
-                let location = self.path.display().to_string();
-                StorageError::Io { location, reason: error.to_string() }
-            })?;
+            writeln!(file, "{} {} {}", guard.run(), record.kind.as_str(), record.digest).map_err(
+                |error| {
+                    let location = self.path.display().to_string();
+                    StorageError::Io { location, reason: error.to_string() }
+                },
+            )?;
         }
         Ok(())
     }
