@@ -161,6 +161,52 @@ fn commands_do_what_the_readme_says() {
     assert!(ran >= 15, "only {ran} commands were found");
 }
 
+/// The commands that `new` prints, typed as they are printed, in an empty home and below a workspace of somebody's.
+#[cfg(unix)]
+#[test]
+fn what_new_prints_works() {
+    if std::env::var_os("FULL").is_none_or(|full| full.is_empty()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("Cargo.toml"), "[workspace]\nmembers = []\n").unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let run = |command: &str| {
+        let output = Command::new("sh")
+            .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+            .current_dir(folder.path())
+            .env("GRAPH_HOST_HOME", folder.path().join("home"))
+            .env("PATH", &path)
+            .env("NO_COLOR", "1")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{command}\n{printed}");
+        printed
+    };
+    let printed_commands = |printed: &str| -> Vec<String> {
+        let commands = printed.lines().filter(|line| line.starts_with("graph-host "));
+        commands.map(str::to_owned).collect()
+    };
+    let of_graph = printed_commands(&run("graph-host new graph first"));
+    let of_node = printed_commands(&run("graph-host new node greet"));
+    assert_eq!((of_graph.len(), of_node.len()), (2, 3), "{of_graph:?} {of_node:?}");
+    for command in of_graph.iter().chain(&of_node) {
+        run(command);
+    }
+    // Most of what the first node has compiled, macros and what they need, the second one does not compile again.
+    let second = printed_commands(&run("graph-host new node second"));
+    let built = run(second.iter().find(|command| command.starts_with("graph-host build ")).unwrap());
+    assert!(built.contains("Compiling second v0.1.0") && !built.contains("Compiling syn v"), "{built}");
+    // Both can be used by whoever trusts the key, and what they were built into is known and can be removed.
+    assert!(run("graph-host inspect me/second").contains("Greets someone."));
+    assert!(run("graph-host cache list").contains("what nodes use"));
+    run("graph-host cache prune --all");
+    assert!(!folder.path().join("home/built").exists());
+}
+
 #[test]
 fn what_does_not_fit_is_seen() {
     assert!(line_fits("a [..] c", "a b  c") && !line_fits("a [..] c", "a b d"));

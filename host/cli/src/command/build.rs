@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// The most that it may be granted besides logging; without it, what its imports stand for
     #[arg(long, value_name = "KIND", num_args = 1.., value_delimiter = ',', value_parser = kind)]
     may: Option<Vec<CapabilityKind>>,
-    /// Where cargo puts what it builds; without it, `target` in the crate's folder
+    /// Where cargo puts what it builds; without it, a folder that all nodes of this user share
     #[arg(long, value_name = "DIR")]
     target_dir: Option<PathBuf>,
     /// Refuse to change the crate's lockfile
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let (name, crate_version) = package(&args.folder)?;
     let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
     output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
-    let target = args.target_dir.clone().unwrap_or_else(|| args.folder.join("target"));
+    let target = args.target_dir.clone().unwrap_or_else(|| context.host.home.built());
     let built = toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
     let bytes = read_component(&built)?;
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::runs::parse_span;
 
-/// List and remove what is kept to be faster the next time: compiled components, and items named by a reference
+/// List and remove what is kept to be faster the next time: compiled components, items named by a reference, and what nodes are built into
 ///
 /// Compiled components are kept up to 2 GiB, or as many bytes as `GRAPH_HOST_CACHE_LIMIT` says (`512MiB`; `none`: any number):
 /// those that were not used for the longest time are removed when another one is added.
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 enum Command {
     /// List what is kept, those first that were not used for the longest time
     List,
-    /// Remove compiled components and fetched items
+    /// Remove compiled components, fetched items, and what nodes were built into
     ///
     /// Without a choice, only compiled components beyond the limit are removed, and what killed processes have left. An item is
     /// never removed that the lockfile of the project around the current folder names, or that a run of it could be resumed
@@ -91,6 +91,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 #[derive(Debug, Serialize)]
 struct Entries {
     bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    built: Option<Built>,
     compiled: Vec<Compiled>,
     fetched: Vec<Fetched>,
 }
@@ -111,6 +113,12 @@ struct Fetched {
     last_used: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     needed_by: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Built {
+    bytes: u64,
+    last_used: String,
 }
 
 fn time(at: SystemTime) -> String {
@@ -134,8 +142,11 @@ impl Entries {
             needed_by: one.needed_by.clone(),
         });
         let (compiled, fetched): (Vec<_>, Vec<_>) = (compiled.collect(), fetched.collect());
-        let bytes = compiled.iter().map(|one| one.bytes).chain(fetched.iter().map(|one| one.bytes)).sum();
-        Self { bytes, compiled, fetched }
+        let built = cached.built.as_ref();
+        let built = built.map(|built| Built { bytes: built.bytes, last_used: time(built.last_used) });
+        let items = compiled.iter().map(|one| one.bytes).chain(fetched.iter().map(|one| one.bytes));
+        let bytes = items.chain(built.iter().map(|built| built.bytes)).sum();
+        Self { bytes, built, compiled, fetched }
     }
 
     fn lines(&self) -> Vec<String> {
@@ -149,7 +160,11 @@ impl Entries {
             let about = styled(DIM, printable(&about));
             format!("fetched   {}  {:>9}  {about}", styled(BOLD, &one.manifest[..19]), bytes(one.bytes))
         });
-        compiled.chain(fetched).collect()
+        let built = self.built.iter().map(|built| {
+            let about = styled(DIM, format_args!("by `build`, used {}", built.last_used));
+            format!("built     {}  {:>14}  {about}", styled(BOLD, "what nodes use"), bytes(built.bytes))
+        });
+        compiled.chain(fetched).chain(built).collect()
     }
 
     fn counts(&self) -> String {

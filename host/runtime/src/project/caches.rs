@@ -1,5 +1,5 @@
-//! What the user's space keeps to be faster the next time: compiled components, and items that commands have named by a
-//! reference. All of it can be made or fetched again.
+//! What the user's space keeps to be faster the next time: compiled components, items that commands have named by a reference, and
+//! what nodes are built into. All of it can be made or fetched again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -65,13 +65,24 @@ pub struct Cached {
     pub compiled: Vec<CachedComponent>,
     /// Fetched items.
     pub fetched: Vec<FetchedItem>,
+    /// What nodes were built into, if any were.
+    pub built: Option<BuiltNodes>,
+}
+
+/// What cargo keeps of the nodes that `build` has compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltNodes {
+    /// The bytes of its files.
+    pub bytes: u64,
+    /// When something was built last.
+    pub last_used: SystemTime,
 }
 
 /// Lists what is kept. Items that the project around the current folder needs are marked.
 pub fn list(home: &Home, project: &Project) -> Result<Cached> {
     let compiled = CacheFolder::at(home.cache().to_owned()).list();
     let compiled = compiled.map_err(|error| Error::read("the cache", home.cache(), &error))?;
-    Ok(Cached { compiled, fetched: fetched(home, project)? })
+    Ok(Cached { compiled, fetched: fetched(home, project)?, built: built(home) })
 }
 
 /// Removes what the policy names, and says what that was. The limit is about compiled components; of fetched items, those go
@@ -92,11 +103,31 @@ pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cach
         }
         remove_abandoned(home);
     }
-    Ok(Cached { compiled, fetched })
+    let unused = |built: &BuiltNodes| now.duration_since(built.last_used).unwrap_or_default();
+    let built =
+        built(home).filter(|built| policy.all || policy.older_than.is_some_and(|span| unused(built) >= span));
+    if !policy.dry_run && built.is_some() {
+        let folder = home.built();
+        remove(home, &folder).map_err(|error| Error::write("what nodes were built into", &folder, &error))?;
+    }
+    Ok(Cached { compiled, fetched, built })
+}
+
+/// What nodes were built into. A folder that cargo has not made is somebody else's.
+fn built(home: &Home) -> Option<BuiltNodes> {
+    let folder = home.built();
+    let is_folder = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
+    if !is_folder || !folder.join("CACHEDIR.TAG").is_file() {
+        return None;
+    }
+    let newest = [folder.clone(), folder.join("wasm32-unknown-unknown/release")];
+    let newest = newest.iter().filter_map(|path| fs::symlink_metadata(path).ok()?.modified().ok()).max();
+    Some(BuiltNodes { bytes: size(&folder), last_used: newest.unwrap_or(SystemTime::UNIX_EPOCH) })
 }
 
 /// Takes a folder out of the way first, so that nobody finds half of it.
 fn remove(home: &Home, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(home.fetched())?;
     let away = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(home.fetched())?;
     match fs::rename(folder, away.path().join("removed")) {
         // Another process was faster.

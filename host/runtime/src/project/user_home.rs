@@ -61,6 +61,11 @@ impl Home {
         &self.cache
     }
 
+    /// `built/`: what `build` compiles nodes into, shared by all of them, so that the second one compiles its own crate alone.
+    pub fn built(&self) -> PathBuf {
+        self.root.join("built")
+    }
+
     /// `pulled/`: items that commands have named by a reference, in a folder for each digest.
     pub fn fetched(&self) -> PathBuf {
         self.root.join("pulled")
