@@ -19,6 +19,9 @@ use crate::hook::HookLayer;
 use crate::id;
 use crate::yaml::{Entry, Fields, Mapping, Node, Yaml};
 
+/// How many supersteps a run may have with its child runs, where neither the document nor its `max_steps` asks for more.
+const LEAST_TOTAL_STEPS: u64 = 1_000;
+
 /// Reads a `config`. The graph's id, digest and schema are the caller's to fill in. `None`, or an error among the
 /// problems, means that it cannot be used.
 pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems: &Problems) -> Option<Graph> {
@@ -45,6 +48,7 @@ pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems:
             limits
         })
         .unwrap_or_default();
+    let max_steps = fields.u64("max_steps", 1..=u64::MAX).unwrap_or(100);
     let mut graph = Graph {
         id: String::new(),
         digest: Digest::from_bytes([0; 32]),
@@ -54,7 +58,7 @@ pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems:
         start,
         nodes: Vec::new(),
         channels,
-        max_steps: fields.u64("max_steps", 1..=u64::MAX).unwrap_or(100),
+        max_steps,
         on_max_steps: fields
             .choice(
                 "on_max_steps",
@@ -85,7 +89,10 @@ pub(super) fn lower(config: &Node, order: Option<&[&str]>, text: &str, problems:
             .u64("max_concurrency", 1..=u64::from(u32::MAX))
             .and_then(|value| u32::try_from(value).ok()),
         max_fan_out: fields.u64("max_fan_out", 1..=10_000_000).unwrap_or(100_000),
-        max_total_steps: fields.u64("max_total_steps", 1..=u64::MAX).unwrap_or(1_000),
+        // One who asks for many steps does not mean that fewer may run in all.
+        max_total_steps: fields
+            .u64("max_total_steps", 1..=u64::MAX)
+            .unwrap_or_else(|| max_steps.max(LEAST_TOTAL_STEPS)),
         max_visits_per_node: fields.u64("max_visits_per_node", 1..=u64::MAX),
         timeout: positive(fields.get("timeout"), "`timeout`", problems).unwrap_or(Duration::from_mins(10)),
         durability: fields
