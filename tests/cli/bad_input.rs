@@ -102,3 +102,37 @@ fn a_damaged_or_unwritable_store_is_told() {
     let (document, code) = place.json(&["run", "good.yaml"]);
     assert_eq!((code, &document["error"]["code"]), (10, &serde_json::json!("storage")), "{document}");
 }
+
+#[test]
+fn inputs_that_the_schema_does_not_name_are_warned_of() {
+    let place = Place::new();
+    let graph = |schema: &str| {
+        format!(
+            "tool_type: graph\nconfig_schema: {schema}\nconfig:\n  start: a\n  nodes: {{ a: {{ assign: {{ x: 1 }} }} }}\n"
+        )
+    };
+    place.write("g.yaml", &graph("{ properties: { files: { type: integer } } }"));
+    let ran = place.run(&["run", "g.yaml", "--input", "fles=3", "--input", "depth=2", "--input", "files=1"]);
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    let warning = "the graph's `config_schema` has no input `fles`; did you mean `files`?";
+    assert_eq!(ran.stderr.matches("has no input").count(), 1, "{}", ran.shown());
+    assert!(ran.stderr.contains(warning), "{}", ran.shown());
+    let strict = place.run(&["run", "g.yaml", "--input", "fles=3", "--strict-inputs"]);
+    assert_eq!(strict.code, 3);
+    assert!(
+        strict.stderr.contains(warning) && strict.stderr.contains("--strict-inputs"),
+        "{}",
+        strict.shown()
+    );
+    assert_eq!(place.run(&["run", "g.yaml", "--input", "files=3", "--strict-inputs"]).code, 0);
+    // A schema that says what becomes of other names decides about them.
+    for schema in [
+        "{ properties: { files: {} }, additionalProperties: true }",
+        "{ type: object }",
+        "{ allOf: [{}], properties: { files: {} } }",
+    ] {
+        place.write("g.yaml", &graph(schema));
+        let ran = place.run(&["run", "g.yaml", "--input", "fles=3", "--strict-inputs"]);
+        assert_eq!((ran.code, ran.stderr.contains("has no input")), (0, false), "{schema}: {}", ran.shown());
+    }
+}

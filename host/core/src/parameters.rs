@@ -19,6 +19,11 @@ const DEPTH: &str = "depth";
 const RESUME: &str = "resume_run_id";
 const ASYNC: [&str; 2] = ["async", "async_exec"];
 
+/// Whether an input of this name is about the run itself, where the graph does not declare it.
+pub fn is_of_run(name: &str) -> bool {
+    [CAPABILITIES, DEPTH, RESUME].contains(&name) || ASYNC.contains(&name)
+}
+
 /// What a caller says about a run among its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {

@@ -39,7 +39,7 @@ use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::stores::{self, StoreKind};
 use graph_runtime::run::restore;
 use graph_runtime::run::run_id;
-use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_parameters};
+use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_parameters, unknown_inputs};
 use graph_runtime::run::stop_notes;
 use serde_json::{Value, json};
 
@@ -66,6 +66,9 @@ pub(crate) struct Args {
     /// A JSON or YAML file of inputs, `-` for stdin; --input wins over it
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
+    /// Refuse inputs that the graph's `config_schema` does not name, which are warned of otherwise
+    #[arg(long)]
+    strict_inputs: bool,
     /// Show items, signers, grants and what is missing, and run nothing
     #[arg(long)]
     pub(super) plan: bool,
@@ -174,6 +177,11 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     if args.plan {
         return show_plan(&scene, &plan, &suggest, context);
     }
+    let unknown = unknown_inputs(&graph, &given);
+    if args.strict_inputs && !unknown.is_empty() {
+        return Err(Error::invalid(unknown.join("\n")).help("leave out --strict-inputs to be warned only"));
+    }
+    unknown.iter().for_each(|warning| output.warn(warning));
     let inputs = check_inputs(&graph, given)?.inputs;
     if let Some(error) = plan.refusal(&suggest) {
         let nothing_granted = args.caps.is_none() && error.kind() == Kind::Denied;

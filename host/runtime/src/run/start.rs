@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::printable;
+use graph_core::diagnostic::{nearest, one_line, printable};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::graph::{Durability, Graph};
 use graph_core::parameters::{self, CheckedInputs, InputsError, Parameters};
@@ -236,6 +236,35 @@ pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<Checked
         }
         InputsError::Unfit { unfit, parameters } => unfit_inputs(&unfit, &parameters),
     })
+}
+
+/// The inputs that the graph's `config_schema` does not name, with what was probably meant, a sentence each. A schema that
+/// takes names by a pattern, or says itself what becomes of others, is left to decide.
+pub fn unknown_inputs(graph: &Graph, inputs: &Map<String, Value>) -> Vec<String> {
+    let Some(Value::Object(schema)) = &graph.input_schema else { return Vec::new() };
+    let Some(Value::Object(known)) = schema.get("properties") else { return Vec::new() };
+    let decides = [
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+    ];
+    if decides.iter().any(|key| schema.contains_key(*key)) {
+        return Vec::new();
+    }
+    let unknown = inputs.keys().filter(|name| !known.contains_key(*name) && !parameters::is_of_run(name));
+    unknown
+        .map(|name| {
+            let meant = match nearest(name, known.keys().map(String::as_str)) {
+                Some(near) => format!("; did you mean `{}`?", printable(near)),
+                None => String::new(),
+            };
+            format!("the graph's `config_schema` has no input `{}`{meant}", one_line(name, 60))
+        })
+        .collect()
 }
 
 /// What the inputs say about the run itself.
