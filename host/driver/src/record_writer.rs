@@ -70,7 +70,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    fn failed(why: impl ToString) -> Self {
+    fn failed(why: &impl ToString) -> Self {
         Self::Failed(why.to_string())
     }
 }
@@ -79,7 +79,7 @@ impl From<CommitError> for Refusal {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Lost { .. } => Self::Lost(error.to_string()),
-            error => Self::failed(error),
+            error => Self::failed(&error),
         }
     }
 }
@@ -453,7 +453,8 @@ impl Writer {
         for Queued { persist, text, update: change } in batch {
             merge(&mut update, change);
             if let Some((digest, text)) = text {
-                refused = refused.or(self.store.put_snapshot(&digest, &text).err().map(Refusal::failed));
+                refused =
+                    refused.or(self.store.put_snapshot(&digest, &text).err().as_ref().map(Refusal::failed));
             }
             let under = match &persist.record {
                 Record::Task(task) => Some((&task.namespace, task.sequence)),
@@ -467,7 +468,7 @@ impl Writer {
             }
             match persist.encode() {
                 Ok(record) => records.push(record),
-                Err(error) => refused = refused.or(Some(Refusal::failed(error))),
+                Err(error) => refused = refused.or(Some(Refusal::failed(&error))),
             }
         }
         if refused.is_none() {
@@ -488,7 +489,7 @@ impl Writer {
             self.durability == Durability::Sync && record.kind() == RecordKind::Checkpoint
         };
         let records = UnsignedRecord::sign_together(records, alone, &self.key);
-        let records = records.map_err(Refusal::failed)?;
+        let records = records.map_err(|error| Refusal::failed(&error))?;
         Ok(self.store.commit(&self.guard, &records, update, synchronous)?)
     }
 }

@@ -282,7 +282,7 @@ impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Location::Registry { host, repository } if repository.is_empty() => {
-                write!(f, "{REGISTRY}{host}")?
+                write!(f, "{REGISTRY}{host}")?;
             }
             Location::Registry { host, repository } => write!(f, "{REGISTRY}{host}/{repository}")?,
             Location::Layout { folder } => write!(f, "{LAYOUT}{}", folder.display())?,

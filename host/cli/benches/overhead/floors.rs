@@ -145,7 +145,7 @@ async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result
 fn fan_out_graph(items: usize, params: &Value, concurrency: usize) -> Result<Arc<Graph>> {
     let list: Vec<_> = (0..items).collect();
     read(&format!(
-        r#"
+        r"
   start: all
   durability: exit
   max_concurrency: {concurrency}
@@ -158,7 +158,7 @@ fn fan_out_graph(items: usize, params: &Value, concurrency: usize) -> Result<Arc
       over: {list:?}
       action: {{ item_id: examples/testkit, params: {params} }}
       collect: all
-"#
+"
     ))
 }
 

@@ -156,6 +156,17 @@ fn warn_of(scene: &RunContext, output: Output) {
     }
 }
 
+/// Warns of inputs that the graph does not name, or refuses them.
+fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()> {
+    if strict && !unknown.is_empty() {
+        return Err(Error::invalid(unknown.join("\n")).help("leave out --strict-inputs to be warned only"));
+    }
+    for warning in unknown {
+        output.warn(warning);
+    }
+    Ok(())
+}
+
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let given = inputs::gather(args.inputs.as_deref(), args.input.clone())?;
@@ -177,11 +188,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     if args.plan {
         return show_plan(&scene, &plan, &suggest, context);
     }
-    let unknown = unknown_inputs(&graph, &given);
-    if args.strict_inputs && !unknown.is_empty() {
-        return Err(Error::invalid(unknown.join("\n")).help("leave out --strict-inputs to be warned only"));
-    }
-    unknown.iter().for_each(|warning| output.warn(warning));
+    warn_of_inputs(&unknown_inputs(&graph, &given), args.strict_inputs, output)?;
     let inputs = check_inputs(&graph, given)?.inputs;
     if let Some(error) = plan.refusal(&suggest) {
         let nothing_granted = args.caps.is_none() && error.kind() == Kind::Denied;

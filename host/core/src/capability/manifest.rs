@@ -55,6 +55,7 @@ impl Narrowing {
 /// What the items of a pattern may touch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a key of the document")]
 pub struct ItemEntry {
     /// The items.
     pub pattern: ItemPattern,

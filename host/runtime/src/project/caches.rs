@@ -27,6 +27,8 @@ use crate::run::restore;
 pub const LIMIT_VARIABLE: &str = "GRAPH_HOST_CACHE_LIMIT";
 /// How large it may become where nobody says so.
 pub const DEFAULT_LIMIT: u64 = 2 << 30;
+/// What cargo writes into each folder that it builds into.
+const CARGO_FILE: &str = ".rustc_info.json";
 /// Nobody fetches an item for as long as this.
 const ABANDONED: Duration = Duration::from_hours(24);
 
@@ -113,11 +115,11 @@ pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cach
     Ok(Cached { compiled, fetched, built })
 }
 
-/// What nodes were built into. A folder that cargo has not made is somebody else's.
+/// What nodes were built into. A folder that cargo has not worked in is somebody else's.
 fn built(home: &Home) -> Option<BuiltNodes> {
     let folder = home.built();
     let is_folder = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
-    if !is_folder || !folder.join("CACHEDIR.TAG").is_file() {
+    if !is_folder || !folder.join(CARGO_FILE).is_file() {
         return None;
     }
     let newest = [folder.clone(), folder.join("wasm32-unknown-unknown/release")];
