@@ -1,0 +1,140 @@
+//! What is put into modules. That the figures are those of the engine, `tests/parity` shows.
+#![allow(clippy::unwrap_used)]
+
+use wasmparser::{Operator, Parser, Payload, Validator, WasmFeatures};
+
+use super::{InstrumentError, METER, instrument};
+
+/// How often the limit is looked at in the functions of a module.
+fn checks(text: &str) -> usize {
+    let instrumented = instrument(&wat::parse_str(text).unwrap()).unwrap();
+    Validator::new_with_features(WasmFeatures::default()).validate_all(&instrumented.module).unwrap();
+    let mut checks = 0;
+    for payload in Parser::new(0).parse_all(&instrumented.module) {
+        if let Payload::CodeSectionEntry(body) = payload.unwrap() {
+            for operator in body.get_operators_reader().unwrap() {
+                checks += usize::from(matches!(operator.unwrap(), Operator::I64GeS));
+            }
+        }
+    }
+    checks
+}
+
+/// The same for one function with two params and two more locals, whose entry is one look.
+fn checks_of(body: &str) -> usize {
+    let text =
+        format!("(module (memory 1 2) (table 1 funcref) (func (param i32 i32) (local i32 i32) {body}))");
+    checks(&text) - 1
+}
+
+const FILL: &str = "(memory.fill (i32.const 0) (i32.const 0) (local.get 2))";
+
+#[test]
+fn the_limit_is_looked_at_at_entries_loops_and_what_takes_long() {
+    assert_eq!(checks("(module (func) (func))"), 2);
+    assert_eq!(checks_of("(loop)"), 1);
+    assert_eq!(checks_of("(loop (loop)) (block) (if (local.get 0) (then (loop)))"), 3);
+    assert_eq!(checks_of("(drop (memory.grow (local.get 0)))"), 1);
+    assert_eq!(checks_of("(drop (table.grow (ref.null func) (local.get 0)))"), 1);
+    // A page costs 100, and two cost more than goes unchecked.
+    assert_eq!(checks_of("(drop (memory.grow (i32.const 1)))"), 0);
+    assert_eq!(checks_of("(drop (memory.grow (i32.const 2)))"), 1);
+    for (length, expected) in
+        [("(i32.const 128)", 0), ("(i32.const 129)", 1), ("(i32.const -1)", 1), ("(local.get 0)", 1)]
+    {
+        let body = format!("(memory.fill (i32.const 0) (i32.const 0) {length})");
+        assert_eq!(checks_of(&body), expected, "{length}");
+    }
+    // What is never executed is left as it is.
+    assert_eq!(checks_of("return (loop (loop))"), 0);
+}
+
+#[test]
+fn constants_are_followed_through_locals_as_the_engine_does() {
+    let set = "(local.set 2 (i32.const 9))";
+    for (body, expected) in [
+        // A local begins as zero.
+        (FILL.to_owned(), 0),
+        (format!("{set} {FILL}"), 0),
+        (format!("(drop (local.tee 2 (i32.const 9))) {FILL}"), 0),
+        (format!("(local.set 2 (i32.add (i32.const 1) (i32.const 2))) {FILL}"), 1),
+        (format!("(local.set 3 (i32.const 9)) (local.set 2 (local.get 3)) {FILL}"), 0),
+        // The same constant on both ways, another one on each, one on one of them.
+        (format!("{set} (if (local.get 0) (then) (else)) {FILL}"), 0),
+        (format!("(if (local.get 0) (then {set}) (else {set})) {FILL}"), 1),
+        (format!("(if (local.get 0) (then {set})) {FILL}"), 1),
+        (format!("(if (local.get 0) (then {set} {FILL}))"), 0),
+        (format!("(if (local.get 0) (then {set} return)) {FILL}"), 0),
+        // Within a loop it may have come round; after the loop it is known that nothing has set it.
+        (format!("{set} (loop {FILL})"), 2),
+        (format!("{set} (loop {set} {FILL})"), 1),
+        (format!("{set} (loop (br_if 0 (local.get 0))) {FILL}"), 1),
+        (format!("{set} (loop (local.set 2 (local.get 0)) (br_if 0 (local.get 0))) {FILL}"), 2),
+        (format!("{set} (block (loop (br_if 1 (local.get 1)) (br_if 0 (local.get 0)))) {FILL}"), 1),
+        // Blocks give values of their own.
+        ("(memory.fill (i32.const 0) (i32.const 0) (block (result i32) (i32.const 5)))".to_owned(), 1),
+    ] {
+        assert_eq!(checks_of(&body), expected, "{body}");
+    }
+}
+
+#[test]
+fn the_meter_is_imported_behind_everything_else() {
+    let text = r#"(module
+        (import "a" "g" (global i32)) (import "a" "f" (func))
+        (global (mut i32) (global.get 0)) (func (export "x") (result i32) global.get 0 global.get 1 i32.add))"#;
+    let instrumented = instrument(&wat::parse_str(text).unwrap()).unwrap();
+    let mut imports = Vec::new();
+    for payload in Parser::new(0).parse_all(&instrumented.module) {
+        if let Payload::ImportSection(section) = payload.unwrap() {
+            for import in section.into_imports() {
+                let import = import.unwrap();
+                imports.push(format!("{}.{}", import.module, import.name));
+            }
+        }
+    }
+    let expected = ["a.g", "a.f", "graph-host:meter.fuel", "graph-host:meter.pages", "graph-host:meter.stop"];
+    assert_eq!(imports, expected);
+    Validator::new_with_features(WasmFeatures::default()).validate_all(&instrumented.module).unwrap();
+    // It is not instrumented twice.
+    assert_eq!(instrument(&instrumented.module).unwrap_err(), InstrumentError::Metered);
+    assert_eq!(METER, "graph-host:meter");
+}
+
+#[test]
+fn modules_of_every_shape_stay_valid() {
+    for text in [
+        "(module)",
+        "(module (memory 3))",
+        "(module (func (export \"f\") (result f32) (f32.div (f32.const 0) (f32.const 0))))",
+        "(module (func (param v128) (result v128) (f64x2.sqrt (local.get 0))) (func (param f64) (result f32) (f32.demote_f64 (local.get 0))))",
+        "(module (func $f (param i32) (result i32) (return_call $f (local.get 0))))",
+        "(module (func (param i64) (result i64) (local.get 0) (loop (param i64) (result i64) (br 0))))",
+        "(module (func unreachable (loop (br_table 0 1 (i32.const 0))) drop))",
+        "(module (memory 1) (memory 2 3) (func (drop (memory.grow 1 (memory.grow 0 (i32.const 7))))))",
+        "(module (table 0 10 funcref) (table 0 funcref) (func (drop (table.grow 1 (ref.null func) (table.grow 0 (ref.null func) (i32.const 1))))))",
+        "(module (memory 1) (data $d \"ab\") (func (memory.init $d (i32.const 0) (i32.const 0) (i32.const 2)) (data.drop $d)))",
+    ] {
+        let instrumented = instrument(&wat::parse_str(text).unwrap()).unwrap();
+        let validated =
+            Validator::new_with_features(WasmFeatures::default()).validate_all(&instrumented.module);
+        assert!(validated.is_ok(), "{text}: {:?}", validated.err());
+    }
+    let three = instrument(&wat::parse_str("(module (memory 3))").unwrap()).unwrap();
+    assert_eq!(three.pages, 3);
+}
+
+#[test]
+fn what_the_engine_does_not_take_is_refused() {
+    for text in [
+        "(component)",
+        "(module (memory i64 1))",
+        "(module (table 1 externref))",
+        "(module (memory 1 1 shared))",
+        "(module (func (drop (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))))",
+    ] {
+        let refused = instrument(&wat::parse_str(text).unwrap());
+        assert!(matches!(refused, Err(InstrumentError::Invalid(_))), "{text}: {refused:?}");
+    }
+    assert!(matches!(instrument(b"\0asm"), Err(InstrumentError::Invalid(_))));
+}

@@ -1,0 +1,20 @@
+//! Instruments core modules and components, so that an engine that meters nothing counts the fuel that graph-host's engine
+//! counts, and stops where that one stops. `host/docs/design/fuel.md` has the rules. [`transpile()`] makes JavaScript of components, and
+//! [`site`] puts together what a browser needs for a graph (`host/docs/design/bundle.md`).
+//!
+//! ```
+//! let module = wat::parse_str("(module (func (export \"f\") (param i32) (result i32) local.get 0 i32.const 1 i32.add))").unwrap();
+//! let instrumented = graph_bundle::instrument(&module)?;
+//! assert!(instrumented.module.len() > module.len());
+//! # Ok::<(), graph_bundle::InstrumentError>(())
+//! ```
+
+mod instrument;
+pub mod site;
+mod transpile;
+
+pub use instrument::{
+    InstrumentError, Instrumented, InstrumentedComponent, METER, METER_EXPORTS, Stop, instrument,
+    instrument_component,
+};
+pub use transpile::{TranspileError, Transpiled, transpile};

@@ -1,0 +1,206 @@
+//! `bundle.json`: everything that a page needs for runs of one graph.
+
+use graph_core::digest::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The name of the document in a bundle.
+pub const DOCUMENT: &str = "bundle.json";
+
+/// What a page reads. Its version is that of the bundle's manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// 1.
+    pub version: u32,
+    /// The graph.
+    pub graph: GraphDocument,
+    /// The graphs that its nodes dispatch, and those that these dispatch.
+    pub graphs: Vec<GraphDocument>,
+    /// Hooks from outside of the graph.
+    pub hooks: HooksDocument,
+    /// What is allowed.
+    pub manifest: ManifestDocument,
+    /// A trust store with the public keys that signed what is in the bundle.
+    pub trust: String,
+    /// Whether components without a signature run.
+    pub allow_unsigned: bool,
+    /// The components that nodes, hooks and components dispatch.
+    pub components: Vec<ComponentDocument>,
+    /// Items of knowledge.
+    pub knowledge: Vec<TextDocument>,
+    /// Directives.
+    pub directives: Vec<TextDocument>,
+    /// What components find in the knowledge of the project.
+    pub entries: Vec<EntryDocument>,
+    /// The folders that components are granted.
+    pub folders: Vec<FolderDocument>,
+    /// The files of packed folders.
+    pub files: Vec<FileDocument>,
+    /// The identity of the engine, as checkpoints record it.
+    pub engine: Digest,
+    /// What runs are pinned to: the digest that their checkpoints record.
+    pub pins: Digest,
+    /// The texts that a run keeps, for its export: with them it can be replayed and resumed natively.
+    pub texts: Vec<KeptText>,
+    /// The schema of the inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs_schema: Option<Value>,
+    /// Inputs to begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example_inputs: Option<Value>,
+    /// The nodes and hooks whose components wait for something, which takes JavaScript Promise Integration.
+    pub needs_jspi: Vec<String>,
+    /// What is checked natively and cannot be checked in a page.
+    pub missing_checks: Vec<MissingCheck>,
+    /// A run to replay: the path of what `graph-host runs export` wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub export: Option<String>,
+}
+
+/// A graph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphDocument {
+    /// How messages call its file.
+    pub name: String,
+    /// Its item id.
+    pub id: String,
+    /// The file, with its signature.
+    pub text: String,
+}
+
+/// The hooks of the project and of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HooksDocument {
+    /// `.ai/hooks.yaml` of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<HookDocument>,
+    /// `hooks.yaml` of the user's space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<HookDocument>,
+}
+
+/// A file of hooks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HookDocument {
+    /// How messages call it.
+    pub name: String,
+    /// The file.
+    pub text: String,
+}
+
+/// A capability manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestDocument {
+    /// How messages call its file.
+    pub name: String,
+    /// The folder that its paths are relative to, on the machine that made the bundle: digests depend on it.
+    pub folder: String,
+    /// The file.
+    pub text: String,
+}
+
+/// A component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentDocument {
+    /// Its item id.
+    pub item: String,
+    /// Its version, from its statement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The digest of the signed bytes, which are `component.wasm` in its folder.
+    pub digest: Digest,
+    /// Its folder: `components/HEX`. `component.js` in it exports `instantiate(getCoreModule, imports)`.
+    pub path: String,
+    /// The envelope with its signatures; absent for one that is not signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub envelope: Option<String>,
+    /// The interfaces that it imports besides plain types.
+    pub imports: Vec<String>,
+    /// The names of its core modules in its folder.
+    pub cores: Vec<String>,
+    /// Its memories.
+    pub memory: MemoryDocument,
+    /// Whether it is instantiated with JavaScript Promise Integration.
+    pub waits: bool,
+}
+
+/// The memories of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryDocument {
+    /// Pages of 64 KiB that they begin with, all together: they count against the memory that a task may use.
+    pub pages: u64,
+}
+
+/// A text that runs keep.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptText {
+    /// Its digest.
+    pub digest: Digest,
+    /// The text.
+    pub text: String,
+}
+
+/// A text item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextDocument {
+    /// Its item id.
+    pub id: String,
+    /// The name of its file, whose extension says how it is read.
+    pub name: String,
+    /// The file, with its signature.
+    pub text: String,
+}
+
+/// An entry of the project's knowledge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntryDocument {
+    /// Its key.
+    pub key: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A folder that a component is granted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FolderDocument {
+    /// Its path on the machine that made the bundle, as grants name it.
+    pub host: String,
+    /// `ro` or `rw`.
+    pub access: String,
+    /// Whether its files are in the bundle. Otherwise the page asks for a folder.
+    pub packed: bool,
+}
+
+/// A file of a packed folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileDocument {
+    /// The path of the file in the bundle: `files/HEX`.
+    pub path: String,
+    /// Its digest.
+    pub digest: Digest,
+    /// Where it is: the folder as [`FolderDocument::host`] has it, and its path in that folder, with `/`. That of an empty folder
+    /// ends with `/`, and its `path` is empty.
+    pub at: String,
+}
+
+/// Something that is checked natively, and not in a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MissingCheck {
+    /// The node or hook.
+    pub node: String,
+    /// What is not checked, as a sentence.
+    pub message: String,
+}

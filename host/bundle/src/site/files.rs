@@ -1,0 +1,91 @@
+//! The files of a bundle.
+
+use std::collections::BTreeMap;
+
+use graph_core::digest::Digest;
+use graph_core::trust::SigningKey;
+
+use super::assets::ASSETS;
+use super::document::{DOCUMENT, Document};
+use super::manifest::{BundleManifest, ENVELOPE, MANIFEST, ManifestError};
+use crate::instrument::{InstrumentError, instrument_component};
+use crate::transpile::{TranspileError, transpile};
+
+/// A component as a page runs it.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// Its folder.
+    pub path: String,
+    /// The names of its core modules there.
+    pub cores: Vec<String>,
+    /// Pages that its memories begin with.
+    pub pages: u64,
+    /// Whether it takes JavaScript Promise Integration.
+    pub waits: bool,
+}
+
+/// Why a component cannot run in a page.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum ComponentError {
+    /// Its fuel cannot be counted.
+    Instrument(#[from] InstrumentError),
+    /// It cannot be translated.
+    Transpile(#[from] TranspileError),
+}
+
+/// The files of a bundle, by path.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Site {
+    /// A site of the page alone.
+    pub fn new() -> Self {
+        Self { files: ASSETS.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect() }
+    }
+
+    /// Instruments and transpiles a component, and adds it with its signed bytes. `imports` are the interfaces that it imports.
+    pub fn add_component(&mut self, bytes: &[u8], imports: &[String]) -> Result<Component, ComponentError> {
+        let path = format!("components/{}", Digest::of_bytes(bytes).hex());
+        let instrumented = instrument_component(bytes)?;
+        let transpiled = transpile("component", &instrumented.component, imports)?;
+        let mut cores = Vec::new();
+        for (name, core) in transpiled.cores {
+            self.files.insert(format!("{path}/{name}"), core);
+            cores.push(name);
+        }
+        self.files.insert(format!("{path}/component.js"), transpiled.script);
+        self.files.insert(format!("{path}/component.wasm"), bytes.to_vec());
+        Ok(Component { path, cores, pages: instrumented.pages, waits: transpiled.waits })
+    }
+
+    /// Adds a file that is named by its digest, in a folder of the bundle. Gives its path.
+    pub fn add_file(&mut self, folder: &str, bytes: Vec<u8>) -> (String, Digest) {
+        let digest = Digest::of_bytes(&bytes);
+        let path = format!("{folder}/{}", digest.hex());
+        self.files.insert(path.clone(), bytes);
+        (path, digest)
+    }
+
+    /// How many bytes all files have.
+    pub fn size(&self) -> u64 {
+        self.files.values().map(|bytes| bytes.len() as u64).sum()
+    }
+
+    /// Adds the document and the signed manifest: the whole bundle, by path.
+    pub fn seal(
+        mut self,
+        document: &Document,
+        key: &SigningKey,
+    ) -> Result<BTreeMap<String, Vec<u8>>, ManifestError> {
+        let mut text = serde_json::to_vec_pretty(document)?;
+        text.push(b'\n');
+        self.files.insert(DOCUMENT.to_owned(), text);
+        let (manifest, envelope) = BundleManifest::sign(&self.files, key)?;
+        self.files.insert(MANIFEST.to_owned(), manifest);
+        self.files.insert(ENVELOPE.to_owned(), envelope);
+        Ok(self.files)
+    }
+}

@@ -1,0 +1,34 @@
+//! What a page is made of: files for a server of static files, with a signed list of their digests.
+//!
+//! `document` is what the page reads of a graph, `manifest` the list, `assets` what is the same in every bundle, and `files` puts it
+//! all together.
+
+mod assets;
+mod document;
+mod files;
+mod manifest;
+
+/// The interfaces that the page gives to components, without versions.
+pub const INTERFACES: [&str; 13] = [
+    "graph-host:node/types",
+    "graph-host:host/log",
+    "graph-host:host/events",
+    "wasi:clocks/wall-clock",
+    "wasi:clocks/monotonic-clock",
+    "wasi:random/random",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:filesystem/types",
+    "wasi:filesystem/preopens",
+    "wasi:io/streams",
+    "wasi:io/poll",
+    "wasi:io/error",
+];
+
+pub use assets::ASSETS;
+pub use document::{
+    ComponentDocument, DOCUMENT, Document, EntryDocument, FileDocument, FolderDocument, GraphDocument,
+    HookDocument, HooksDocument, KeptText, ManifestDocument, MemoryDocument, MissingCheck, TextDocument,
+};
+pub use files::{Component, ComponentError, Site};
+pub use manifest::{BundleManifest, ENVELOPE, MANIFEST, ManifestError, PAYLOAD_TYPE};

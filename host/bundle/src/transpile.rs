@@ -1,0 +1,92 @@
+//! Components as JavaScript that instantiates core modules: what a browser can run.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use js_component_bindgen::{AsyncMode, InstantiationMode, TranspileOpts, transpile as generate};
+
+/// Functions of the host that keep a component waiting in a page: the interface without its version, and the function.
+const WAITING: [(&str, &str); 2] =
+    [("wasi:http/outgoing-handler", "handle"), ("graph-host:host/tools", "call")];
+/// Functions of a node, from which those are called.
+const OF_NODES: [(&str, &str); 2] =
+    [("graph-host:node/action", "run"), ("graph-host:node/action", "describe")];
+
+/// A component in JavaScript.
+#[derive(Clone, Debug)]
+pub struct Transpiled {
+    /// The module: it exports `instantiate(getCoreModule, imports)`.
+    pub script: Vec<u8>,
+    /// The core modules that `getCoreModule` is asked for, with their names.
+    pub cores: Vec<(String, Vec<u8>)>,
+    /// Whether it needs JavaScript Promise Integration: it calls something that waits.
+    pub waits: bool,
+}
+
+/// Why a component cannot be transpiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it cannot be translated to JavaScript: {reason}")]
+pub struct TranspileError {
+    reason: String,
+}
+
+/// Makes JavaScript of a component. `name` is the beginning of all its files. `imports` are the interfaces that it imports.
+pub fn transpile(name: &str, component: &[u8], imports: &[String]) -> Result<Transpiled, TranspileError> {
+    let path =
+        |interface: &str| interface.split_once('@').map_or(interface.to_owned(), |(path, _)| path.to_owned());
+    let waiting: Vec<_> = imports
+        .iter()
+        .flat_map(|import| {
+            WAITING
+                .iter()
+                .filter(move |(known, _)| path(import) == *known)
+                .map(move |(_, function)| format!("{import}#{function}"))
+        })
+        .collect();
+    let waits = !waiting.is_empty();
+    let exports = OF_NODES.iter().flat_map(|(interface, function)| {
+        [format!("{interface}#{function}"), format!("{interface}@0.1.0#{function}")]
+    });
+    let async_mode = waits
+        .then(|| AsyncMode::JavaScriptPromiseIntegration { imports: waiting, exports: exports.collect() });
+    let options = TranspileOpts {
+        name: name.to_owned(),
+        no_typescript: true,
+        instantiation_mode: Some(InstantiationMode::Async),
+        import_bindings: None,
+        map: None,
+        nodejs_compat_disabled: true,
+        base64_cutoff: 0,
+        tla_compat: false,
+        valid_lifting_optimization: false,
+        tracing: false,
+        no_component_error_wrapping: false,
+        no_namespaced_exports: true,
+        multi_memory: false,
+        guest: false,
+        async_mode,
+        strict: false,
+        flags_as_bigint: false,
+        variants_inline_cases: false,
+        use_namespace_objects: false,
+        enum_values_screaming_snake_case: false,
+        asmjs: false,
+        supports_wasm_exnref: false,
+    };
+    // The generator gives up on shapes of components that it does not know.
+    let transpiled = catch_unwind(AssertUnwindSafe(|| generate(component, options)))
+        .map_err(|_| TranspileError { reason: "the generator does not know its shape".to_owned() })?
+        .map_err(|error| TranspileError { reason: format!("{error:#}") })?;
+    let script_name = format!("{name}.js");
+    let mut script = None;
+    let mut cores = Vec::new();
+    for (file, bytes) in transpiled.files {
+        if file == script_name {
+            script = Some(bytes);
+        } else if Path::new(&file).extension().is_some_and(|extension| extension == "wasm") {
+            cores.push((file, bytes));
+        }
+    }
+    let script = script.ok_or_else(|| TranspileError { reason: "no module was generated".to_owned() })?;
+    Ok(Transpiled { script, cores, waits })
+}

@@ -1,0 +1,186 @@
+// Performs the walker's effects and tells it what came of them. It decides nothing about the run. As `host/driver`.
+
+import { elements, members, object } from "./json";
+import type { Performer } from "./performer";
+import { Full, type Persisted, type Store } from "./store";
+import { problem, type Run } from "./walker";
+
+/** After so many milliseconds the messages of the page are looked at. */
+const TURN = 20;
+
+export interface Observer {
+  notice(text: string): void;
+  checkpoint(line: Checkpoint): void;
+}
+
+/** A boundary that was persisted. */
+export interface Checkpoint {
+  namespace: string;
+  sequence: string;
+  step: string;
+  digest: string;
+  result: string;
+  fuel: string;
+}
+
+export class Driver {
+  private readonly events: string[] = [];
+  private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
+  private wake: (() => void) | undefined;
+  private stopped: string | undefined;
+
+  constructor(
+    readonly run: Run,
+    private readonly id: string,
+    private readonly store: Store,
+    private readonly performer: Performer,
+    private readonly observer: Observer,
+  ) {}
+
+  /** Tells the walker of an event, before whatever waits. */
+  urgent(event: string): void {
+    this.events.unshift(event);
+    this.wake?.();
+  }
+
+  private tell(event: string): void {
+    this.events.push(event);
+    this.wake?.();
+  }
+
+  /** Hands the walker an event, and goes on until the run stops: gives its status. */
+  async drive(first: string): Promise<string> {
+    this.stopped = undefined;
+    await this.handle(first);
+    let since = performance.now();
+    while (this.stopped === undefined) {
+      const event = this.events.shift();
+      if (event === undefined) {
+        await new Promise<void>((resolve) => (this.wake = resolve));
+        this.wake = undefined;
+        continue;
+      }
+      try {
+        await this.handle(event);
+      } catch (error) {
+        // A timer that fires as its task ends, an abort that comes too late: the walker has gone on.
+        const refused = problem(error);
+        if (!refused || refused.code === "illegal_event" || refused.code === "invalid_json") throw error;
+      }
+      if (performance.now() - since > TURN) {
+        await new Promise((resolve) => setTimeout(resolve));
+        since = performance.now();
+      }
+    }
+    for (const timer of this.timers.values()) clearTimeout(timer);
+    this.timers.clear();
+    return this.stopped;
+  }
+
+  private async handle(event: string): Promise<void> {
+    const effects = this.run.handle(BigInt(Date.now()), event);
+    const persisted: { id: string; kept: Persisted }[] = [];
+    let more = false;
+    for (const text of elements(effects)) {
+      const effect = members(text);
+      switch (JSON.parse(effect.get("effect") ?? "null")) {
+        case "run_task":
+          void this.perform(effect, false);
+          break;
+        case "run_hook":
+          void this.perform(effect, true);
+          break;
+        case "look_up": {
+          const activation = members(effect.get("activation") ?? "{}");
+          this.tell(object({ event: '"looked_up"', task: activation.get("task"), attempt: activation.get("attempt") }));
+          break;
+        }
+        case "abort":
+          this.performer.abort(`${effect.get("task")} ${effect.get("attempt")}`);
+          break;
+        case "abort_hook":
+          this.performer.abort(`${effect.get("hook")} 0`);
+          break;
+        case "persist":
+          persisted.push(this.persist(effect));
+          break;
+        case "set_timer":
+          this.timer(effect.get("timer") ?? "null", Number(effect.get("at")));
+          break;
+        case "emit":
+          this.observer.notice(effect.get("notice") ?? "null");
+          break;
+        case "continue":
+          more = true;
+          break;
+        case "suspend":
+        case "finish":
+          this.stopped = JSON.parse(effect.get("status") ?? "null") as string;
+          break;
+        default:
+          throw new Error(`the walker asked for an effect that this page does not know: ${effect.get("effect")}`);
+      }
+    }
+    if (persisted.length > 0) await this.keep(persisted);
+    if (more) this.tell('{"event":"continued"}');
+  }
+
+  private async perform(effect: Map<string, string>, hook: boolean): Promise<void> {
+    const activation = members(effect.get("activation") ?? "{}");
+    const attempt = hook ? "0" : (activation.get("attempt") ?? "1");
+    const report = await this.performer.perform(this.run, effect, activation, `${activation.get("task")} ${attempt}`);
+    if (report === undefined) return;
+    this.tell(
+      hook
+        ? object({ event: '"hook_done"', hook: activation.get("task"), report })
+        : object({ event: '"task_done"', task: activation.get("task"), attempt, report }),
+    );
+  }
+
+  private persist(effect: Map<string, string>): { id: string; kept: Persisted } {
+    const record = effect.get("record") ?? "{}";
+    const text = effect.get("text");
+    const kept: Persisted = text === undefined ? { record } : { record, text };
+    const id = effect.get("id") ?? "0";
+    const fields = members(record);
+    if (fields.get("kind") !== '"checkpoint"') return { id, kept };
+    const string = (of: string | undefined): string => JSON.parse(of ?? '""') as string;
+    const checkpoint = {
+      namespace: string(fields.get("namespace")),
+      sequence: fields.get("sequence") ?? "",
+      step: fields.get("step") ?? "",
+      digest: string(fields.get("digest")),
+      result: string(effect.get("result_digest")),
+      fuel: effect.get("fuel") ?? "",
+    };
+    return { id, kept: { ...kept, checkpoint } };
+  }
+
+  private async keep(persisted: { id: string; kept: Persisted }[]): Promise<void> {
+    try {
+      await this.store.add(this.id, persisted.map(({ kept }) => kept));
+    } catch (error) {
+      if (!(error instanceof Full) && !(error instanceof DOMException)) throw error;
+      for (const { id } of persisted) this.tell(object({ event: '"persist_failed"', id, message: JSON.stringify(error.message) }));
+      return;
+    }
+    for (const { id, kept } of persisted) {
+      if (kept.checkpoint) this.observer.checkpoint(kept.checkpoint);
+      this.tell(object({ event: '"persisted"', id }));
+    }
+  }
+
+  private timer(timer: string, at: number): void {
+    clearTimeout(this.timers.get(timer));
+    const fire = (): void => {
+      // The longest wait of a browser's timer is 24 days.
+      const left = at - Date.now();
+      if (left > 0) this.timers.set(timer, setTimeout(fire, Math.min(left, 2 ** 31 - 1)));
+      else {
+        this.timers.delete(timer);
+        this.tell(object({ event: '"timer_fired"', timer }));
+      }
+    };
+    fire();
+  }
+}

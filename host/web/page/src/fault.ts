@@ -1,0 +1,51 @@
+// What ends a call, in the words of the native host.
+
+export type Category = "transient" | "rate-limited" | "timeout" | "permanent" | "invalid-input" | "denied" | "limit" | "internal";
+
+export interface Failure {
+  category: Category;
+  message: string;
+  details?: string;
+}
+
+/** A fault of a component in a host call. It is an error, so that it ends the call. */
+export class Fault extends Error {
+  constructor(
+    readonly category: Category,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** A replayed call is not what its journal says it was. */
+export class Difference extends Fault {
+  constructor(message: string) {
+    super("internal", message);
+  }
+}
+
+const TRAPS: [RegExp, string][] = [
+  [/unreachable/, "it reached an `unreachable` instruction, as a panic does; its log may say why"],
+  [/out of bounds memory access|memory access out of bounds/, "wasm trap: out of bounds memory access (calls that nest too deeply can end so, too)"],
+  [/(divide|remainder) by zero/, "wasm trap: integer divide by zero"],
+  [/unrepresentable|integer overflow/, "wasm trap: integer overflow"],
+  [/table index is out of bounds|table access out of bounds|out of bounds table access/, "wasm trap: undefined element: out of bounds table access"],
+  [/signature mismatch|call type mismatch/, "wasm trap: indirect call type mismatch"],
+];
+
+/** The failure that an error of a call becomes. `stop` is what the meter says, `memory` the limit in bytes. */
+export function classify(error: unknown, stop: number, memory: number): Failure {
+  const over = (message: string): Failure => ({ category: "limit", message });
+  if (error instanceof Fault) return { category: error.category, message: error.message };
+  if (stop === 1) return over("it used up its fuel");
+  if (stop === 2) return over(`it asked for more memory than the ${memory} bytes that are allowed`);
+  if (stop === 3) return over("it asked for a larger table than is allowed");
+  if (error instanceof RangeError) return over("it used up its stack: its calls nest too deeply");
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof WebAssembly.RuntimeError) {
+    const known = TRAPS.find(([pattern]) => pattern.test(message));
+    return { category: "internal", message: `it trapped: ${known ? known[1] : message}` };
+  }
+  return { category: "internal", message: `it broke the contract between component and host: ${message}` };
+}

@@ -1,0 +1,94 @@
+// JSON texts taken apart without reading their values: what a graph computes stays as it was written, 64-bit integers included.
+
+/** What stands at `from`, and where it ends. The text is known to be JSON, because the walker wrote it. */
+function end(text: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < text.length; at += 1) {
+    switch (text[at]) {
+      case '"':
+        for (at += 1; text[at] !== '"'; at += 1) if (text[at] === "\\") at += 1;
+        if (depth === 0) return at + 1;
+        break;
+      case "{":
+      case "[":
+        depth += 1;
+        break;
+      case "}":
+      case "]":
+        if (depth === 0) return at;
+        depth -= 1;
+        if (depth === 0) return at + 1;
+        break;
+      case ",":
+      case ":":
+        if (depth === 0) return at;
+        break;
+      default:
+    }
+  }
+  return text.length;
+}
+
+/** The texts of an array's elements. */
+export function elements(text: string): string[] {
+  const found: string[] = [];
+  let at = text.indexOf("[") + 1;
+  while (at > 0 && at < text.length) {
+    const stop = end(text, at);
+    const one = text.slice(at, stop).trim();
+    if (one !== "") found.push(one);
+    if (text[stop] !== ",") break;
+    at = stop + 1;
+  }
+  return found;
+}
+
+/** The texts of an object's members, by name. */
+export function members(text: string): Map<string, string> {
+  const found = new Map<string, string>();
+  let at = text.indexOf("{") + 1;
+  while (at > 0 && at < text.length) {
+    const named = text.indexOf('"', at);
+    if (named < 0) break;
+    const colon = end(text, named);
+    const value = text.indexOf(":", colon) + 1;
+    const stop = end(text, value);
+    found.set(JSON.parse(text.slice(named, colon)) as string, text.slice(value, stop).trim());
+    if (text[stop] !== ",") break;
+    at = stop + 1;
+  }
+  return found;
+}
+
+/** An object of texts that are JSON already. */
+export function object(fields: Record<string, string | undefined>): string {
+  const each = Object.entries(fields).flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]));
+  return `{${each.join(",")}}`;
+}
+
+export type Plain = null | boolean | number | string | Plain[] | { [name: string]: Plain };
+
+/** Canonical JSON (RFC 8785) of a value without large integers. */
+export function canonical(value: Plain): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value === "object" && value !== null) {
+    return `{${Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name] as Plain)}`).join(",")}}`;
+  }
+  return JSON.stringify(value);
+}
+
+const TURNS = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
+
+/** Escapes what could change how a page or a terminal shows the text around it, as the native host does. */
+export function escape(text: string): string {
+  let out = "";
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    if (character === "\n") out += "\\n";
+    else if (character === "\r") out += "\\r";
+    else if (character === "\t") out += "\\t";
+    else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || TURNS.test(character)) out += `\\u{${code.toString(16)}}`;
+    else out += character;
+  }
+  return out;
+}

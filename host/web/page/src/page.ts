@@ -1,0 +1,259 @@
+// The page: it asks the worker that holds the walker, and shows what that tells.
+
+import type { News, Plan, Step, Wish } from "./host";
+import { line } from "./steps";
+
+/** Older steps are not shown any more. */
+const STEPS = 200;
+/** How many steps a frame adds. */
+const A_FRAME = 20;
+
+const at = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+
+function element(name: string, text: string): HTMLElement {
+  const made = document.createElement(name);
+  made.textContent = text;
+  return made;
+}
+
+function row(...cells: string[]): HTMLElement {
+  const made = document.createElement("tr");
+  made.append(...cells.map((cell) => element("td", cell)));
+  return made;
+}
+
+function say(message: string): void {
+  at("message").textContent = message;
+  at("message").hidden = message === "";
+}
+
+class Page {
+  private readonly worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  private begun = false;
+  private run = "";
+  private pending: string[] = [];
+  private framed = false;
+
+  constructor(base: string) {
+    this.worker.onmessage = ({ data }: MessageEvent<News>) => this.told(data);
+    this.worker.onerror = (event) => say(`the worker of this page has failed: ${event.message}`);
+    this.wish({ wish: "open", base });
+    at<HTMLFormElement>("start").onsubmit = (event) => {
+      event.preventDefault();
+      this.start(at<HTMLInputElement>("name").value, (run) => ({ wish: "run", run, inputs: at<HTMLTextAreaElement>("inputs").value || "{}" }));
+    };
+    at("cancel").onclick = () => this.wish({ wish: "cancel" });
+    at("verify").onclick = () => this.wish({ wish: "verify", run: this.run });
+    at("export-key").onclick = () => this.wish({ wish: "key" });
+    at("export").onclick = () => this.wish({ wish: "export", run: this.run });
+  }
+
+  private wish(wish: Wish): void {
+    this.worker.postMessage(this.begun ? wish : { role: "host", wish });
+    this.begun = true;
+  }
+
+  private start(run: string, wish: (run: string) => Wish): void {
+    say("");
+    this.run = run;
+    this.pending = [];
+    at("steps").replaceChildren();
+    at("checkpoints").replaceChildren();
+    at("verified").textContent = "";
+    at("stream").hidden = false;
+    at("result").hidden = true;
+    at("questions").hidden = true;
+    this.busy(true);
+    this.wish(wish(run));
+  }
+
+  private busy(busy: boolean): void {
+    at<HTMLButtonElement>("cancel").disabled = !busy;
+    for (const button of document.querySelectorAll<HTMLButtonElement>("#start [type=submit], #runs button")) button.disabled = busy;
+  }
+
+  private told(news: News): void {
+    switch (news.news) {
+      case "opened":
+        return this.opened(news.plan, news.runs);
+      case "refused":
+        at("loading").hidden = true;
+        this.busy(false);
+        return say(news.message);
+      case "steps":
+        return this.steps(news.steps);
+      case "checkpoint": {
+        const { namespace, step, result, fuel } = news.checkpoint;
+        at("checkpoints").append(row(namespace || this.run, step, fuel, result));
+        return;
+      }
+      case "stopped":
+        return this.stopped(news.status, news.summary);
+      case "exported":
+        return this.save(news.name, news.text);
+      case "verified":
+        at("verified").textContent = `${news.records} records: signatures, links and digests are right.`;
+        return;
+      case "removed":
+        return this.runs(news.runs);
+    }
+  }
+
+  private opened(plan: Plan, runs: { run: string; status: string }[]): void {
+    at("loading").hidden = true;
+    at("graph").textContent = plan.graph;
+    document.title = `${plan.graph} – graph-host`;
+    at("description").textContent = plan.description;
+    at("key").textContent = plan.key.id;
+    at("public").textContent = plan.key.public;
+    at("unchecked").replaceChildren(...plan.unchecked.map((one) => element("li", `not checked here: ${one}`)));
+    at("folders").replaceChildren(...plan.folders.map((folder, place) => this.folder(folder, place)));
+    at("files").textContent = String(plan.files);
+    at("problems").replaceChildren(...plan.problems.map((problem) => element("li", problem)));
+    at("items").replaceChildren(
+      ...plan.items.map(({ item, nodes, interfaces, folders, signers }) =>
+        row(item, nodes.join(", "), interfaces.join(", ") || "–", folders.join(", ") || "–", signers.join(", ") || "not signed"),
+      ),
+    );
+    at("plan").hidden = false;
+    at("begin").hidden = plan.problems.length > 0 || plan.folders.length > 0;
+    at<HTMLInputElement>("name").value = `run-${Date.now().toString(36)}`;
+    at<HTMLTextAreaElement>("inputs").value = plan.exampleInputs;
+    this.runs(runs);
+  }
+
+  /** A field by which the files of a folder are granted, to be read. */
+  private folder(folder: string, place: number): HTMLElement {
+    const field = document.createElement("div");
+    const label = element("label", `Folder to be read as ${folder}`) as HTMLLabelElement;
+    const input = document.createElement("input");
+    input.type = "file";
+    input.id = label.htmlFor = `folder-${place}`;
+    input.webkitdirectory = true;
+    input.onchange = () => {
+      const files = Array.from(input.files ?? [], (file): [string, File] => [file.webkitRelativePath.split("/").slice(1).join("/"), file]);
+      this.wish({ wish: "grant", folder, files });
+    };
+    field.append(label, input);
+    return field;
+  }
+
+  private runs(runs: { run: string; status: string }[]): void {
+    at("runs-title").hidden = runs.length === 0;
+    const button = (text: string, run: string, press: () => void): HTMLElement => {
+      const made = element("button", text) as HTMLButtonElement;
+      made.type = "button";
+      made.setAttribute("aria-label", `${text} ${run}`);
+      made.onclick = press;
+      return made;
+    };
+    at("runs").replaceChildren(
+      ...runs.map(({ run, status }) => {
+        const entry = element("li", `${run} (${status})`);
+        entry.append(
+          button("Continue", run, () => this.start(run, () => ({ wish: "continue", run }))),
+          button("Export", run, () => this.wish({ wish: "export", run })),
+          button("Remove", run, () => this.wish({ wish: "remove", run })),
+        );
+        return entry;
+      }),
+    );
+  }
+
+  private steps(steps: Step[]): void {
+    // Of more than are shown, the last ones.
+    for (const step of steps.slice(-STEPS)) {
+      const text = "notice" in step ? line(step.notice) : `${step.node} ${step.line.level}: ${step.line.message}`;
+      if (text !== undefined) this.pending.push(text);
+    }
+    this.pending = this.pending.slice(-STEPS);
+    if (this.framed) return;
+    this.framed = true;
+    requestAnimationFrame(() => this.frame());
+  }
+
+  private frame(): void {
+    const steps = at("steps");
+    steps.append(...this.pending.splice(0, A_FRAME).map((text) => element("li", text)));
+    while (steps.childElementCount > STEPS) steps.firstElementChild?.remove();
+    this.framed = this.pending.length > 0;
+    if (this.framed) requestAnimationFrame(() => this.frame());
+  }
+
+  private stopped(status: string, text: string): void {
+    this.busy(false);
+    interface Summary {
+      output: unknown;
+      state: unknown;
+      error: { message?: string } | null;
+      fuel: number;
+      interrupts: { id: string; node?: string; payload?: unknown }[];
+    }
+    const summary = JSON.parse(text) as Summary;
+    at("status").textContent = status;
+    at("fuel").textContent = String(summary.fuel);
+    at("output").textContent = JSON.stringify(summary.error ?? summary.output ?? summary.state, null, 2);
+    at("result").hidden = false;
+    this.ask(summary.interrupts);
+    at(summary.interrupts.length > 0 ? "questions-title" : "result-title").focus();
+  }
+
+  private ask(interrupts: { id: string; node?: string; payload?: unknown }[]): void {
+    at("questions").hidden = interrupts.length === 0;
+    const fields = interrupts.map(({ id, node, payload }, place) => {
+      const field = document.createElement("div");
+      const label = element("label", `${node ?? "Question"}: answer, as JSON or as text`) as HTMLLabelElement;
+      const input = document.createElement("textarea");
+      input.id = `answer-${place}`;
+      input.name = id;
+      input.rows = 2;
+      input.required = true;
+      label.htmlFor = input.id;
+      const asked = element("pre", typeof payload === "string" ? payload : JSON.stringify(payload, null, 2));
+      asked.tabIndex = 0;
+      asked.setAttribute("role", "region");
+      asked.setAttribute("aria-label", `Question ${place + 1}`);
+      field.append(asked, label, input);
+      return field;
+    });
+    const send = element("button", "Answer") as HTMLButtonElement;
+    send.type = "submit";
+    const buttons = document.createElement("div");
+    buttons.className = "buttons";
+    buttons.append(send);
+    const form = at<HTMLFormElement>("answers");
+    form.replaceChildren(...fields, buttons);
+    form.onsubmit = (event) => {
+      event.preventDefault();
+      const answers: Record<string, string> = {};
+      for (const input of form.querySelectorAll("textarea")) answers[input.name] = asJson(input.value);
+      at("questions").hidden = true;
+      this.busy(true);
+      this.wish({ wish: "answer", answers });
+    };
+  }
+
+  private save(name: string, text: string): void {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+}
+
+/** What was typed, if it is JSON; a JSON string of it otherwise. */
+function asJson(text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    return JSON.stringify(text);
+  }
+}
+
+if (isSecureContext) new Page(new URL(".", location.href).href);
+else {
+  at("loading").hidden = true;
+  say("This page checks signatures and runs components, which browsers allow only in a secure context. Open it over https, or from this computer as http://localhost.");
+}

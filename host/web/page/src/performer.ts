@@ -1,0 +1,91 @@
+// Performs tasks with components: what `host/runtime/src/executor` is natively.
+
+import type { BundledComponent } from "./bundle";
+import { object } from "./json";
+import type { Pool } from "./pool";
+import type { Limits, LogLine, Mount } from "./protocol";
+import { problem, words, type Run, type VerifiedComponent } from "./walker";
+
+export interface Item {
+  bundled: BundledComponent;
+  verified: VerifiedComponent;
+  /** When its signature ends to count, in milliseconds; none if it does not. */
+  notAfter: number | undefined;
+  /** Verifies it again for the recorded time of a superstep. */
+  again(recorded: bigint): void;
+}
+
+interface Granted {
+  grant: { filesystem: Mount[]; limits: Limits };
+}
+
+const refused = (category: string, message: string): string => object({ failure: JSON.stringify({ category, message }), fuel: "0" });
+
+export class Performer {
+  private next = 0;
+  private readonly underWay = new Map<string, number>();
+  private readonly given = new Map<string, Granted>();
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly items: Map<string, Item>,
+    private readonly logged: (node: string, line: LogLine) => void,
+  ) {}
+
+  /** Gives an attempt up. */
+  abort(name: string): void {
+    const id = this.underWay.get(name);
+    this.underWay.delete(name);
+    if (id !== undefined) this.pool.abort(id);
+  }
+
+  /** Performs an attempt, and gives its report; nothing for one that was given up. */
+  async perform(run: Run, effect: Map<string, string>, activation: Map<string, string>, name: string): Promise<string | undefined> {
+    const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
+    const id = value<string>("item_id");
+    if (value("primary") !== "execute" || value("item_type") !== "tool") {
+      return refused("denied", `a page does not \`${value("primary")}\` items of the type \`${value("item_type")}\``);
+    }
+    const item = this.items.get(id);
+    if (!item) return refused("permanent", `\`${id}\` is not in the bundle`);
+    let granted: Granted;
+    try {
+      if (item.notAfter !== undefined && item.notAfter <= value<number>("clock")) item.again(BigInt(value<number>("clock")));
+      granted = this.grant(run, effect, activation, id, item);
+    } catch (error) {
+      return refused("denied", problem(error)?.message ?? words(error));
+    }
+    const own = value<Limits>("limits");
+    const theirs = granted.grant.limits;
+    const limits = Object.fromEntries(
+      Object.entries(own).map(([of, limit]) => [of, Math.min(limit as number, theirs[of as keyof Limits])]),
+    ) as unknown as Limits;
+    this.next += 1;
+    const call = this.next;
+    this.underWay.set(name, call);
+    const done = await this.pool.call({
+      id: call,
+      component: item.bundled.digest,
+      activation: effect.get("activation") ?? "{}",
+      params: effect.get("params") ?? "null",
+      seed: value("seed"),
+      clock: value("clock"),
+      limits,
+      mounts: granted.grant.filesystem,
+    });
+    if (this.underWay.get(name) !== call) return undefined;
+    this.underWay.delete(name);
+    for (const line of done.logs) this.logged(value<string | null>("node") ?? id, line);
+    return done.report;
+  }
+
+  /** What the item is granted there. It is the same for every task of a node. */
+  private grant(run: Run, effect: Map<string, string>, activation: Map<string, string>, id: string, item: Item): Granted {
+    const place = `${effect.get("graph_digest")} ${effect.get("node")} ${effect.get("narrowing")} ${id}`;
+    const known = this.given.get(place);
+    if (known) return known;
+    const granted = JSON.parse(run.grant(JSON.parse(activation.get("task") ?? "null") as string, item.verified)) as Granted;
+    this.given.set(place, granted);
+    return granted;
+  }
+}

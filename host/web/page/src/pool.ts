@@ -1,0 +1,105 @@
+// The workers that call components, and what waits for one.
+
+import { object } from "./json";
+import type { Call, Done, Setup } from "./protocol";
+
+/** How many times its timeout a call may take: it waits for nothing, so that its fuel ends it, however slow the machine is. */
+const PATIENCE = 10;
+
+interface Waiting {
+  call: Call;
+  done: (done: Done) => void;
+}
+
+interface Slot {
+  worker: Worker;
+  id?: number;
+}
+
+export class Pool {
+  private readonly slots: Slot[] = [];
+  private readonly waiting: Waiting[] = [];
+
+  private constructor(private readonly setup: Setup) {}
+
+  static async of(setup: Setup, size: number): Promise<Pool> {
+    const pool = new Pool(setup);
+    const workers = await Promise.all(Array.from({ length: size }, () => pool.begin()));
+    pool.slots.push(...workers.map((worker) => ({ worker })));
+    return pool;
+  }
+
+  private begin(): Promise<Worker> {
+    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }: MessageEvent<{ ready?: true; error?: string }>) => {
+        if (data.ready) resolve(worker);
+        else reject(new Error(data.error));
+      };
+      worker.onerror = () => reject(new Error("a worker could not be started"));
+      worker.postMessage({ role: "executor", setup: this.setup });
+    });
+  }
+
+  /** Performs a call, as soon as a worker is free. */
+  call(call: Call): Promise<Done> {
+    return new Promise((done) => {
+      this.waiting.push({ call, done });
+      this.advance();
+    });
+  }
+
+  /** Gives a call up: its promise stays as it is. */
+  abort(id: number): void {
+    const at = this.waiting.findIndex(({ call }) => call.id === id);
+    if (at >= 0) this.waiting.splice(at, 1);
+    const slot = this.slots.find((one) => one.id === id);
+    if (slot) void this.replace(slot);
+  }
+
+  private advance(): void {
+    for (const slot of this.slots) {
+      if (slot.id !== undefined) continue;
+      const next = this.waiting.shift();
+      if (!next) return;
+      const { call, done } = next;
+      slot.id = call.id;
+      const timer = setTimeout(() => {
+        done(late(call));
+        void this.replace(slot);
+      }, call.limits.timeout * PATIENCE);
+      const ended = (result: Done): void => {
+        clearTimeout(timer);
+        if (slot.id !== call.id) return;
+        delete slot.id;
+        done(result);
+        this.advance();
+      };
+      slot.worker.onmessage = ({ data }: MessageEvent<Done>) => ended(data);
+      slot.worker.onerror = (event) => {
+        ended(failed(call, "internal", `the host broke down while it performed this task: ${event.message}`, 0));
+      };
+      slot.worker.postMessage(call);
+    }
+  }
+
+  /** A worker that does not come back ends, and another takes its place. */
+  private async replace(slot: Slot): Promise<void> {
+    slot.worker.terminate();
+    slot.worker = await this.begin();
+    delete slot.id;
+    this.advance();
+  }
+}
+
+function failed(call: Call, category: string, message: string, fuel: number, journal?: string): Done {
+  const failure = JSON.stringify({ category, message });
+  return { id: call.id, logs: [], report: object({ failure, fuel: String(fuel), journal }) };
+}
+
+function late(call: Call): Done {
+  const message = `it did not answer within ${call.limits.timeout} ms`;
+  const result = { fault: { category: "timeout", message } };
+  const entry = { function: "deadline", interface: "graph-host:host", ok: false, request: null, result };
+  return failed(call, "timeout", message, call.limits.fuel, JSON.stringify([entry]));
+}

@@ -1,0 +1,85 @@
+// The walker component, with types.
+
+export interface Problem {
+  code: string;
+  message: string;
+  help?: string;
+  details?: string;
+}
+
+export interface VerifiedComponent {
+  report(): string;
+  grant(name: string, id: string, text: string, node: string | undefined, manifest: string, folder: string): string;
+}
+
+export interface Run {
+  handle(now: bigint, event: string): string;
+  summary(): string;
+  grant(task: string, component: VerifiedComponent): string;
+}
+
+export interface Random {
+  bytes(length: number): Uint8Array;
+  number(): bigint;
+}
+
+export interface Walker {
+  documents: {
+    checkGraph(name: string, id: string, text: string): string;
+    topology(name: string, id: string, text: string): string;
+    checkInputs(name: string, id: string, text: string, inputs: string): string;
+    checkManifest(name: string, folder: string, text: string): string;
+  };
+  trust: {
+    Component: {
+      underDevelopment(bytes: Uint8Array, store: string, item: string, imports: string[]): VerifiedComponent;
+      verify(bytes: Uint8Array, envelope: string | undefined, store: string, item: string, now: bigint, recorded: bigint): VerifiedComponent;
+    };
+  };
+  digests: { canonical(text: string): string; ofBytes(bytes: Uint8Array): string; ofManifest(name: string, folder: string, text: string): string };
+  host: { readJson(text: string): string; Random: new (seed: Uint8Array) => Random };
+  runs: {
+    Run: { start(setup: string): Run; restore(setup: string, stored: string): Run; fork(setup: string, stored: string, checkpoint: bigint): Run };
+  };
+}
+
+type InstantiateCore = (module: WebAssembly.Module, imports: WebAssembly.Imports) => Promise<WebAssembly.Instance>;
+type Instantiate<T> = (core: (path: string) => WebAssembly.Module, imports: object, instantiateCore: InstantiateCore) => Promise<T>;
+
+/** Modules by name, compiled of bytes that were verified. */
+export type Cores = Record<string, WebAssembly.Module>;
+
+/** Loads what was transpiled: the code from its address, the modules from those that were verified. */
+export async function load<T>(url: string, cores: Cores): Promise<(imports: object, seen?: (core: WebAssembly.Exports) => void) => Promise<T>> {
+  const { instantiate } = (await import(url)) as { instantiate: Instantiate<T> };
+  const core = (path: string): WebAssembly.Module => {
+    const module = cores[path];
+    if (module === undefined) throw new Error(`${path} is not in the bundle`);
+    return module;
+  };
+  return (imports, seen) =>
+    instantiate(core, imports, async (module, given) => {
+      const instance = await WebAssembly.instantiate(module, given);
+      seen?.(instance.exports);
+      return instance;
+    });
+}
+
+/** The error of a `result` that a component gave, out of what its function threw; nothing for what broke the call. */
+export function errorOf(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return thrown;
+  return (thrown as { payload?: unknown }).payload;
+}
+
+/** What the walker refused, out of what its functions throw. */
+export function problem(error: unknown): Problem | undefined {
+  const payload = errorOf(error);
+  return typeof payload === "object" && payload !== null && "code" in payload ? (payload as Problem) : undefined;
+}
+
+/** The words of an error. */
+export function words(error: unknown): string {
+  const refused = problem(error);
+  if (refused) return refused.help ? `${refused.message}\n${refused.help}` : refused.message;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,36 @@
+// Bundles of the repository's examples, over a copy of the files that they see.
+
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { seal } from "./bundle.mjs";
+import { EXAMPLES, SEEN } from "./examples.mjs";
+
+/** Copies what git knows of these places. */
+export function copyTree(root, tree) {
+  const places = [...SEEN, "examples"];
+  const files = execFileSync("git", ["ls-files", "-z", ...places], { cwd: root, encoding: "utf8" }).split("\0").filter(Boolean);
+  for (const path of files) {
+    mkdirSync(dirname(join(tree, path)), { recursive: true });
+    cpSync(join(root, path), join(tree, path));
+  }
+  for (const name of ["probe.yaml", "many.yaml", "caps.yaml"]) cpSync(join(root, "tests/browser/graphs", name), join(tree, "examples/nodes", name));
+}
+
+/** Bundles a graph of the tree; `assets` takes the place of what is built into the command line. */
+export function bundleExample(out, name, { native, tree, assets }) {
+  const [folder, file] = name.includes("/") ? ["examples/nodes", `${name.split("/")[1]}.yaml`] : [`examples/${name}`, "graph.yaml"];
+  const at = join(tree, folder);
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(dirname(out), { recursive: true });
+  const words = ["bundle", join(at, file), "--caps", join(at, "caps.yaml"), "--trust", join(tree, "examples/trust.yaml")];
+  native.call([0], ...words, "--files", "-o", out);
+  rmSync(join(out, "assets"), { recursive: true });
+  cpSync(assets, join(out, "assets"), { recursive: true });
+  renameSync(join(out, "assets/index.html"), join(out, "index.html"));
+  seal(out);
+}
+
+/** What is bundled: the examples, and the graphs of this folder. */
+export const names = [...new Set(EXAMPLES.map(({ name }) => name)), "nodes/probe", "nodes/many"];
